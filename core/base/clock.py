@@ -1,0 +1,57 @@
+"""Time as a thing that is passed in. Nothing here reads a zone or sleeps behind your back."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the product needs of time."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970, UTC; may jump when the clock is set."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards, from an arbitrary start."""
+        ...
+
+    def local(self) -> datetime.datetime:
+        """The wall clock with its zone."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def local(self) -> datetime.datetime:
+        return datetime.datetime.now().astimezone()
+
+
+class FakeClock:
+    """A clock that stands still until `advance` is called; zone UTC."""
+
+    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
+        self._now_ms, self._monotonic = now_ms, 1000.0
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def monotonic(self) -> float:
+        return self._monotonic
+
+    def local(self) -> datetime.datetime:
+        return datetime.datetime.fromtimestamp(self._now_ms / 1000, datetime.UTC)
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` (0 or more) pass."""
+        self._now_ms += round(seconds * 1000)
+        self._monotonic += seconds

@@ -1,0 +1,365 @@
+"""A small HTTP/1.1 server on asyncio streams (RFC 9112), for Unix sockets and TCP.
+
+Owns parsing, limits, time-outs, streaming both ways and noticing that a client went away; knows no
+route. Invariant: whatever arrives, the answer is a response or a closed connection, and a handler
+whose client has gone is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import stat
+import sys
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+from exo.core.base.errors import AlreadyRunning, StorageError, storage_error
+from exo.core.base.files import make_folder
+from exo.core.base.unix import bind, reachable
+
+HEAD_LIMIT = 32 * 1024  # bytes of request line and headers
+IDLE = 75.0  # seconds a connection may wait for its next request
+STALL = 30.0  # seconds a client may stop in the middle of a request, or stop reading an answer
+REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    409: "Conflict",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    422: "Unprocessable Content",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    503: "Service Unavailable",
+    507: "Insufficient Storage",
+}
+
+
+class HttpError(Exception):
+    """Raise in a handler to answer with `status` and {"error": {"code", "message"}}."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+@dataclass
+class Request:
+    """One request. Read the body once, whole by `body()` or piece by piece by `chunks()`."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]  # names in lower case
+    _reader: asyncio.StreamReader
+    _writer: asyncio.StreamWriter
+    _limit: int
+    _unread: bool = True
+
+    async def body(self) -> bytes:
+        """The whole body. Raises HttpError 413 above the server's limit."""
+        return b"".join([piece async for piece in self.chunks()])
+
+    async def json(self) -> object:
+        """The body as JSON. Raises HttpError 400 for what is none."""
+        raw = await self.body()
+        try:
+            return json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            raise HttpError(400, "bad_json", f"read the body: no JSON: {error}") from error
+
+    async def chunks(self, stall: float = STALL) -> AsyncIterator[bytes]:
+        """Yield the body as it arrives; each piece must come within `stall` seconds."""
+        if not self._unread:
+            return
+        self._unread = False
+        if self.headers.get("expect", "").lower() == "100-continue":
+            self._writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        total = 0
+        async for piece in self._pieces(stall):
+            total += len(piece)
+            if total > self._limit:
+                raise HttpError(413, "too_large", f"the body is over {self._limit} bytes")
+            yield piece
+
+    async def _pieces(self, stall: float) -> AsyncIterator[bytes]:
+        if "chunked" in self.headers.get("transfer-encoding", "").lower():
+            while size := await self._chunk_size(stall):
+                if size > self._limit:
+                    raise HttpError(413, "too_large", f"the body is over {self._limit} bytes")
+                yield (await _timed(self._reader.readexactly(size + 2), stall))[:-2]
+            while (await _timed(self._reader.readline(), stall)).strip():
+                pass  # trailers
+            return
+        left = _length(self.headers)
+        if left > self._limit:
+            raise HttpError(413, "too_large", f"the body is over {self._limit} bytes")
+        while left:
+            piece = await _timed(self._reader.read(min(left, 65536)), stall)
+            if not piece:
+                raise ConnectionError("the client went away in the middle of its request")
+            left -= len(piece)
+            yield piece
+
+    async def _chunk_size(self, stall: float) -> int:
+        line = await _timed(self._reader.readline(), stall)
+        try:
+            return int(line.split(b";")[0].strip() or b"x", 16)
+        except ValueError as error:
+            raise HttpError(400, "bad_chunk", "a chunk of the body has no size") from error
+
+
+@dataclass
+class Response:
+    """An answer; an async iterator as body is sent piece by piece and closed when the client goes."""
+
+    body: bytes | AsyncIterator[bytes] = b""
+    status: int = 200
+    content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+T = TypeVar("T")
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    return Response(json.dumps(value, ensure_ascii=False).encode(), status)
+
+
+def error_response(status: int, code: str, message: str) -> Response:
+    return json_response({"error": {"code": code, "message": message}}, status)
+
+
+class HttpServer:
+    """Serves `handler` until `close()`. One task a connection; keep-alive; no pipelining."""
+
+    def __init__(self, handler: Handler, body_limit: int = 8 * 1024 * 1024) -> None:
+        self._handler, self._limit = handler, body_limit
+        self._servers: list[asyncio.Server] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def listen_unix(self, path: Path) -> None:
+        """Listen on `path`, mode 0600; a stale socket is replaced, a living one is refused."""
+        make_folder(path.parent)
+        if reachable(path):
+            raise AlreadyRunning(f"listen on {path}", "a living process answers there")
+        try:
+            if path.exists() and not stat.S_ISSOCK(path.stat().st_mode):
+                raise StorageError(
+                    f"listen on {path}", "a file that is no socket is there", "move it"
+                )
+            path.unlink(missing_ok=True)
+            mask = os.umask(0o177)  # no moment at which others could connect
+            try:
+                listener = bind(path)
+            finally:
+                os.umask(mask)
+        except OSError as error:
+            if isinstance(error, StorageError):
+                raise
+            raise storage_error(f"listen on {path}", error) from error
+        await self._serve(listener)
+
+    async def listen_tcp(self, host: str, port: int) -> int:
+        """Listen on TCP; returns the port (0 asks the kernel for one)."""
+        listener = socket.create_server((host, port))
+        await self._serve(listener)
+        return int(listener.getsockname()[1])
+
+    async def close(self) -> None:
+        """Stop listening and end every connection."""
+        for server in self._servers:
+            server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, listener: socket.socket) -> None:
+        listener.setblocking(False)
+        self._servers.append(
+            await asyncio.start_server(self._accept, sock=listener, limit=HEAD_LIMIT)
+        )
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._connection(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # many small pieces go out: a slow client must be felt early, not after megabytes
+        writer.transport.set_write_buffer_limits(high=256 * 1024)
+        try:
+            while await self._exchange(reader, writer):
+                pass
+        except (ConnectionError, TimeoutError, asyncio.IncompleteReadError):
+            pass  # the client is gone: nobody is left to tell
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                await asyncio.wait_for(writer.wait_closed(), 5)
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request and its answer; returns whether the connection goes on."""
+        try:
+            request = await self._read_head(reader, writer)
+        except HttpError as error:
+            await _send(writer, error_response(error.status, error.code, error.message), False)
+            return False
+        if request is None:
+            return False
+        response = await self._answer(request, reader)
+        if response is None:
+            return False
+        keep = request.headers.get("connection", "").lower() != "close" and not request._unread
+        await _send(writer, response, keep)
+        return keep
+
+    async def _read_head(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Request | None:
+        try:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), IDLE)
+        except asyncio.IncompleteReadError as error:
+            if error.partial.strip():
+                raise HttpError(400, "bad_request", "the request ends in its headers") from error
+            return None
+        except asyncio.LimitOverrunError as error:
+            text = f"the headers are over {HEAD_LIMIT} bytes"
+            raise HttpError(431, "too_large", text) from error
+        try:
+            first, *rest = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+            method, target, version = first.split(" ")
+            headers = dict(_header(line) for line in rest)
+            parts = urlsplit(target)
+            request = Request(
+                method,
+                parts.path,
+                dict(parse_qsl(parts.query, keep_blank_values=True)),
+                headers,
+                reader,
+                writer,
+                self._limit,
+            )
+            if not version.startswith("HTTP/1."):
+                raise ValueError(version)
+            chunked = "transfer-encoding" in headers
+            if chunked and (
+                "content-length" in headers or headers["transfer-encoding"] != "chunked"
+            ):
+                raise ValueError("transfer-encoding")  # RFC 9112 6.1: smuggling
+            request._unread = chunked or _length(headers) > 0
+        except ValueError as error:
+            raise HttpError(400, "bad_request", "this is no HTTP/1.1 request") from error
+        return request
+
+    async def _answer(self, request: Request, reader: asyncio.StreamReader) -> Response | None:
+        """Run the handler; None when the client went away first (the handler is cancelled)."""
+        task = asyncio.ensure_future(self._guard(request))
+        gone = asyncio.create_task(_gone(request, reader))
+        try:
+            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
+        finally:
+            for each in (task, gone):
+                each.cancel()
+            await asyncio.gather(task, gone, return_exceptions=True)
+
+    async def _guard(self, request: Request) -> Response:
+        try:
+            return await self._handler(request)
+        except HttpError as error:
+            return error_response(error.status, error.code, error.message)
+        except TimeoutError:
+            return error_response(408, "timeout", "the request stopped in the middle")
+        except ConnectionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug in a handler must not end the server
+            traceback.print_exc(file=sys.stderr)
+            return error_response(500, "internal", f"{type(error).__name__}: {error}")
+
+
+async def _gone(request: Request, reader: asyncio.StreamReader) -> None:
+    """Return when the client closed its side; only looks once the request's body is read."""
+    while request._unread or not reader.at_eof():
+        await asyncio.sleep(0.05)
+
+
+async def _send(writer: asyncio.StreamWriter, response: Response, keep: bool) -> None:
+    status = f"HTTP/1.1 {response.status} {REASONS.get(response.status, 'Status')}"
+    lines = [status, f"Content-Type: {response.content_type}"]
+    lines += [f"{name}: {value}" for name, value in response.headers.items()]
+    lines.append("Connection: keep-alive" if keep else "Connection: close")
+    if isinstance(response.body, bytes):
+        lines.append(f"Content-Length: {len(response.body)}")
+        writer.write("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + response.body)
+        await _timed(writer.drain(), STALL)
+        return
+    lines.append("Transfer-Encoding: chunked")
+    writer.write("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n")
+    await _stream(writer, response.body)
+    writer.write(b"0\r\n\r\n")
+    await _timed(writer.drain(), STALL)
+
+
+async def _stream(writer: asyncio.StreamWriter, body: AsyncIterator[bytes]) -> None:
+    """Send the pieces; a client that goes away or stops reading ends the iterator."""
+    try:
+        await _timed(writer.drain(), STALL)
+        while (piece := await _next(body, writer)) is not None:
+            if piece:
+                writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                await _timed(writer.drain(), STALL)
+    finally:
+        if close := getattr(body, "aclose", None):
+            await close()
+
+
+async def _next(body: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> bytes | None:
+    """The next piece, None at the end; looks for a vanished client while it waits."""
+    task = asyncio.ensure_future(anext(body, None))
+    try:
+        while not (await asyncio.wait({task}, timeout=0.1))[0]:
+            if _hung_up(writer):
+                raise ConnectionError("the client went away")
+        return await task
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+def _hung_up(writer: asyncio.StreamWriter) -> bool:
+    reader = getattr(writer.transport.get_protocol(), "_stream_reader", None)
+    return writer.is_closing() or (reader is not None and reader.at_eof())
+
+
+async def _timed(awaitable: Awaitable[T], seconds: float) -> T:
+    return await asyncio.wait_for(awaitable, seconds)
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, separator, value = line.partition(":")
+    if not separator or not name or name != name.strip():
+        raise ValueError(line)
+    return name.lower(), value.strip()
+
+
+def _length(headers: dict[str, str]) -> int:
+    text = headers.get("content-length", "0")
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError("content-length")
+    return int(text)

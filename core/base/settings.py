@@ -1,0 +1,145 @@
+"""Every setting there is, as one table. A setting has a default that works with no file.
+
+A value comes from, in this order: the environment (`EXO_` and the name in capitals, dots as
+underscores), `state/settings.toml`, the default; `Settings.origin` says which."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from exo.core.base.errors import SettingError, storage_error
+from exo.core.base.files import write_atomic
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row: name, default (its type is the setting's type), unit, meaning, range or choices."""
+
+    name: str
+    default: Value
+    unit: str
+    meaning: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+TABLE = (
+    # exod
+    Setting(
+        "deltas.join_ms", 100, "ms", "deltas are joined this long before they are saved", 0, 5000
+    ),
+    Setting("events.keep", 50_000, "events", "how many events stay for replay", 100, 10_000_000),
+    Setting("turn.rounds", 24, "rounds", "tool rounds in one turn at most", 1, 1000),
+    Setting("turn.retries", 3, "tries", "further tries of a model before output", 0, 10),
+    Setting("turn.silence", 120.0, "s", "a model that says nothing this long is given up", 1, 3600),
+    Setting("tool.timeout", 60.0, "s", "a tool that runs this long is given up", 1, 3600),
+    Setting("reply.tokens", 200, "tokens", "length of a reply at most", 8, 8192),
+    Setting("context.tail", 12, "messages", "messages sent word for word", 2, 1000),
+    # exo-models
+    Setting(
+        "models.ram_mb", 700, "MB", "memory that all loaded models may use together", 64, 65536
+    ),
+    Setting("models.idle", 600.0, "s", "a model unused this long is unloaded (0: never)", 0, 1e6),
+    Setting("models.window", 4096, "tokens", "context window of the language model", 512, 131072),
+    Setting("models.threads", 0, "threads", "threads a model computes with (0: all cores)", 0, 64),
+    Setting("models.queue", 8, "requests", "requests that may wait for one model", 1, 100),
+    # exo-device
+    Setting("board", "sim", "", "board profile"),
+    Setting("voice.backend", "piper", "", "what speaks", choices=("piper", "espeak", "off")),
+    Setting("voice.language", "en", "", "language that is spoken to the device"),
+    Setting("listen.longest", 60.0, "s", "a recording ends by itself after this", 1, 600),
+    Setting("screen.linger", 10.0, "s", "a finished reply stays on the screen this long", 1, 600),
+)
+BY_NAME = {row.name: row for row in TABLE}
+
+
+@dataclass
+class Settings:
+    """The settings of one home. `get` never fails for a name in TABLE."""
+
+    path: Path
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    saved: dict[str, Value] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path, environ: Mapping[str, str] | None = None) -> Settings:
+        """Read `path`; absent is fine. Raises SettingError for a file that does not parse."""
+        settings = cls(path) if environ is None else cls(path, environ)
+        try:
+            data = tomllib.loads(path.read_text())
+        except FileNotFoundError:
+            return settings
+        except OSError as error:
+            raise storage_error(f"read {path}", error) from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SettingError(f"read {path}", str(error), "mend or remove the file") from error
+        for name, value in data.items():
+            settings.saved[name] = parse(name, value, str(path))
+        return settings
+
+    def origin(self, name: str) -> tuple[Value, str]:
+        """Return the value and where it came from."""
+        row = _row(name)
+        variable = "EXO_" + name.upper().replace(".", "_")
+        if variable in self.environ:
+            return parse(name, self.environ[variable], variable), variable
+        if name in self.saved:
+            return self.saved[name], str(self.path)
+        return row.default, "default"
+
+    def text(self, name: str) -> str:
+        return str(self.origin(name)[0])
+
+    def number(self, name: str) -> float:
+        return float(self.origin(name)[0])
+
+    def count(self, name: str) -> int:
+        return int(self.origin(name)[0])
+
+    def set(self, name: str, value: Value) -> None:
+        """Save one value; the file keeps every other line's value. Raises SettingError."""
+        self.saved[name] = parse(name, value, "set")
+        lines = (f"{json.dumps(key)} = {json.dumps(item)}\n" for key, item in self.saved.items())
+        write_atomic(self.path, "".join(lines))
+
+
+def parse(name: str, value: object, source: str) -> Value:
+    """Return `value` in the setting's type. Raises SettingError naming `source`."""
+    row = _row(name)
+    try:
+        result = _convert(type(row.default), value)
+    except (TypeError, ValueError, KeyError) as error:
+        kind = type(row.default).__name__
+        raise SettingError(f"setting {name}", f"{value!r} from {source} is no {kind}") from error
+    if row.choices and result not in row.choices:
+        raise SettingError(
+            f"setting {name}", f"{value!r} from {source}", f"use one of {row.choices}"
+        )
+    if row.low is not None and row.high is not None and not row.low <= float(result) <= row.high:
+        span = f"use {row.low:g} to {row.high:g} {row.unit}"
+        raise SettingError(f"setting {name}", f"{value!r} from {source} is out of range", span)
+    return result
+
+
+def _convert(kind: type[Value], value: object) -> Value:
+    if kind is bool and isinstance(value, str):
+        return {"1": True, "true": True, "0": False, "false": False}[value.lower()]
+    if isinstance(value, bool) is not (kind is bool):
+        raise TypeError(value)
+    if not isinstance(value, str | int | float):
+        raise TypeError(value)
+    return kind(value)
+
+
+def _row(name: str) -> Setting:
+    if name not in BY_NAME:
+        raise SettingError(f"setting {name}", "there is none of that name", "see `exo doctor`")
+    return BY_NAME[name]

@@ -1,0 +1,115 @@
+"""Unix sockets whose path may be longer than the 107 bytes of sockaddr_un (unix(7)), and the HTTP
+client on them. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from exo.core.base.errors import ServiceError
+
+
+@contextlib.contextmanager
+def short_path(path: Path) -> Iterator[str]:
+    """Yield a name of `path` that fits a socket address: itself, or through /proc/self/fd."""
+    if len(os.fsencode(path)) <= 107:
+        yield str(path)
+        return
+    handle = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{handle}/{path.name}"
+    finally:
+        os.close(handle)
+
+
+def bind(path: Path) -> socket.socket:
+    """Return a listening socket at `path`. Raises OSError."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with short_path(path) as name:
+            listener.bind(name)
+        listener.listen(128)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def connect(path: Path, timeout: float | None = 10.0) -> socket.socket:
+    """Return a connected socket. Raises OSError (nobody listens, no such file)."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        link.settimeout(timeout)
+        with short_path(path) as name:
+            link.connect(name)
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
+def reachable(path: Path) -> bool:
+    """Whether a living process listens on `path`."""
+    try:
+        connect(path, 1.0).close()
+    except OSError:
+        return False
+    return True
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """http.client over a Unix socket; `timeout` is seconds of silence, None for no limit."""
+
+    def __init__(self, path: Path, timeout: float | None = 10.0) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = connect(self.path, self.timeout)
+
+
+def post(
+    path: Path,
+    target: str,
+    body: bytes | Iterable[bytes] | dict[str, Any],
+    *,
+    content_type: str = "application/json",
+    timeout: float | None = 10.0,
+) -> tuple[int, bytes]:
+    """POST to a server on a Unix socket and return (status, body). An iterable is sent chunked, as it
+    yields. Raises ServiceError when nobody answers, falls silent for `timeout` or hangs up."""
+    data = json.dumps(body).encode() if isinstance(body, dict) else body
+    chunked = not isinstance(data, bytes)
+    with contextlib.closing(UnixConnection(path, timeout)) as link:
+        try:
+            link.request(
+                "POST", target, data, {"Content-Type": content_type}, encode_chunked=chunked
+            )
+            answer = link.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise _silent(path, target, error) from error
+
+
+def get(path: Path, target: str, timeout: float | None = 10.0) -> dict[str, Any]:
+    """GET a JSON object. Raises ServiceError."""
+    with contextlib.closing(UnixConnection(path, timeout)) as link:
+        try:
+            link.request("GET", target)
+            value = json.loads(link.getresponse().read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise _silent(path, target, error) from error
+    if not isinstance(value, dict):
+        raise ServiceError(f"read {target} from {path}", "the answer is no JSON object")
+    return value
+
+
+def _silent(path: Path, target: str, error: Exception) -> ServiceError:
+    why = str(error) or type(error).__name__
+    return ServiceError(f"ask {path} for {target}", why, "see whether it runs with `exo doctor`")
