@@ -1,0 +1,135 @@
+"""JSON to the schema's dataclasses and back. Strict on the way in: an unknown type, an unknown or
+missing field, a wrong type each get their code. Optional fields that are None are left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import types
+import typing
+from typing import Any, Literal, TypeVar
+
+from exo.core.base.errors import ProtocolError
+from exo.core.protocol.schema import COMMANDS, Command, Error, Event, Response
+
+T = TypeVar("T")
+
+
+def decode_command(raw: bytes | str) -> tuple[Command, Any]:
+    """Return the envelope and its decoded body. Raises ProtocolError with code bad_json,
+    bad_envelope, unknown_command or bad_body; `command_id` tells the id when it could be read."""
+    command = decode_envelope(raw)
+    if command.type not in COMMANDS:
+        raise refused("unknown_command", f"command {command.type!r}", "there is none of that name")
+    return command, from_json(COMMANDS[command.type], command.body, command.type)
+
+
+def decode_envelope(raw: bytes | str) -> Command:
+    """Return the envelope alone. Raises ProtocolError bad_json or bad_envelope."""
+    try:
+        value = json.loads(raw, parse_constant=_no_constant)
+        json.dumps(value, ensure_ascii=False).encode()  # lone surrogates cannot be stored
+    except (ValueError, RecursionError) as error:
+        raise refused("bad_json", "read a command", f"no JSON: {error}") from error
+    return from_json(Command, value, "command", code="bad_envelope")
+
+
+def command_id(raw: bytes | str) -> str:
+    """The id of a command that may be malformed, "" when there is none."""
+    try:
+        value = json.loads(raw).get("id", "")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return value if isinstance(value, str) and value.isprintable() else ""
+
+
+def refused(code: str, what: str, why: str = "") -> ProtocolError:
+    return ProtocolError(what, why, code=code)
+
+
+def failure(id_: str, code: str, message: str) -> Response:
+    return Response(id_, False, None, Error(code, message))
+
+
+def encode(envelope: Command | Response | Event) -> bytes:
+    """One line of JSON, without the line's end."""
+    value = dataclasses.asdict(envelope)
+    if isinstance(envelope, Response):
+        value = {key: item for key, item in value.items() if item is not None}
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def to_json(value: Any) -> Any:
+    """Return a dataclass (and what it holds) as plain JSON values; absent optionals stay out."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        pairs = ((item.name, getattr(value, item.name)) for item in dataclasses.fields(value))
+        return {name: to_json(item) for name, item in pairs if item is not None}
+    if isinstance(value, list):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(cls: type[T], value: Any, where: str, code: str = "bad_body") -> T:
+    """Build `cls` from a JSON object. Raises ProtocolError `code` naming the field."""
+    if not isinstance(value, dict):
+        raise refused(code, where, "an object is wanted")
+    hints = _hints(cls)
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    if unknown := sorted(value.keys() - hints.keys()):
+        raise refused(code, where, f"there is no field {unknown[0]!r}")
+    built = {}
+    for item in fields:
+        if item.name in value:
+            built[item.name] = _convert(
+                hints[item.name], value[item.name], f"{where}.{item.name}", code
+            )
+        elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
+            raise refused(code, where, f"the field {item.name!r} is missing")
+    return cls(**built)
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _convert(hint: Any, value: Any, where: str, code: str) -> Any:
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return value
+    if origin in (types.UnionType, typing.Union):
+        return _union(args, value, where, code)
+    if origin is Literal:
+        if value in args and isinstance(value, str):
+            return value
+        raise refused(code, where, f"{value!r} is none of {', '.join(args)}")
+    if dataclasses.is_dataclass(hint):
+        return from_json(typing.cast(type, hint), value, where, code)
+    if origin is list and isinstance(value, list):
+        return [_convert(args[0], item, f"{where}[{n}]", code) for n, item in enumerate(value)]
+    if origin is dict and isinstance(value, dict):
+        return {
+            name: _convert(args[1], item, f"{where}.{name}", code) for name, item in value.items()
+        }
+    # bool is an int to Python, not to JSON
+    if origin is None and type(value) is hint or (hint is float and type(value) is int):
+        return value
+    kind = "list" if origin is list else "object" if origin is dict else hint.__name__
+    raise refused(code, where, f"a value of type {kind} is wanted")
+
+
+def _union(args: tuple[Any, ...], value: Any, where: str, code: str) -> Any:
+    if value is None and type(None) in args:
+        return None
+    first: ProtocolError | None = None
+    for each in (item for item in args if item is not type(None)):
+        try:
+            return _convert(each, value, where, code)
+        except ProtocolError as error:
+            first = first or error
+    raise first or refused(code, where, "no type fits")
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
