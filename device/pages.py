@@ -1,0 +1,227 @@
+"""What the screen shows, as a pure function of a View. Owns where things stand; asks nobody for anything.
+
+Every page has a status line of ten pixels with a rule under it and text below; a screen of 128 x 64
+holds five rows of 21 letters there. Invariant: the same View gives the same pixels."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from PIL import Image
+
+from exo.device.canvas import Canvas
+from exo.device.font import Fonts
+from exo.device.locale import Texts
+from exo.device.text import Line, clusters, wrap
+
+TOP = 12  # first row of pixels under the status line
+BAR = 2  # pixels at the right for the position bar: one of space, one of bar
+
+
+@dataclass(frozen=True)
+class View:
+    """All that a page depends on. `frame` counts animation steps; `lines` are laid out already."""
+
+    page: str
+    now: datetime.datetime
+    title: str = ""
+    text: str = ""
+    level: str = "info"  # of a notice: info, warning, error, timer
+    hint: str = ""
+    elapsed: int = 0  # seconds
+    frame: int = 0
+    levels: tuple[float, ...] = ()  # loudness 0 to 1, the newest last
+    lines: tuple[Line, ...] = ()
+    scroll: int = 0  # pixels
+    streaming: bool = False
+    speaking: bool = False
+    pending: bool = False  # a notice waits
+    core: bool = True
+    voice: bool = True
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A finished page and the text on it, row by row."""
+
+    image: Image.Image
+    text: str
+
+
+class Pages:
+    """Draws views for one panel size in one language."""
+
+    def __init__(self, size: tuple[int, int], fonts: Fonts, texts: Texts) -> None:
+        self.size, self.fonts, self.texts = size, fonts, texts
+
+    @property
+    def room(self) -> tuple[int, int]:
+        """Pixels that running text has: beside the position bar and under the status line."""
+        return self.size[0] - BAR, self.size[1] - TOP
+
+    def lay_out(self, text: str) -> tuple[Line, ...]:
+        """Return the lines of a reply."""
+        return tuple(wrap(text, self.room[0], Canvas(self.size, self.fonts).measure))
+
+    def draw(self, view: View) -> Drawn:
+        canvas = Canvas(self.size, self.fonts)
+        getattr(self, f"_{view.page}")(canvas, view)
+        return Drawn(canvas.image, "\n".join(canvas.said))
+
+    # pages
+
+    def _off(self, canvas: Canvas, view: View) -> None:
+        """A dark screen."""
+
+    def _starting(self, canvas: Canvas, view: View) -> None:
+        middle = canvas.height // 2
+        _logo(canvas, middle - 22)
+        canvas.text(0, middle + 8, view.text or self.texts("starting"), align="c")
+        _bounce(canvas, middle + 23, view.frame)
+
+    def _idle(self, canvas: Canvas, view: View) -> None:
+        self._status(canvas, self.texts.date(view.now), self._links(view), icon="")
+        canvas.digits(TOP + 5, view.now.strftime("%H:%M"))
+        width = min(canvas.length(view.hint) + 10, canvas.width)
+        x = (canvas.width - width) // 2
+        canvas.icon(x, canvas.height - 9, "microphone" if view.voice and view.core else "prompt")
+        canvas.text(x + 10, canvas.height - 10, view.hint, room=canvas.width - x - 10)
+
+    def _listening(self, canvas: Canvas, view: View) -> None:
+        self._status(canvas, self.texts("listening"), _seconds(view.elapsed), icon="microphone")
+        _wave(canvas, view.levels, TOP + 19, 17)
+        canvas.text(0, canvas.height - 10, view.hint, align="c")
+
+    def _thinking(self, canvas: Canvas, view: View) -> None:
+        self._status(canvas, view.title, _seconds(view.elapsed), icon="think")
+        bottom = canvas.height - 8
+        lines = wrap(view.text, canvas.width, canvas.measure)
+        shown, used = [], 0
+        for line in lines:
+            if used + line.height > bottom - TOP:
+                break
+            shown.append(line)
+            used += line.height
+        if len(shown) < len(lines) and shown:
+            shown[-1] = _ellipsis(shown[-1], canvas)
+        y = TOP
+        for line in shown:
+            canvas.line(0, y, line)
+            y += line.height
+        _bounce(canvas, bottom + 3, view.frame)
+
+    def _reply(self, canvas: Canvas, view: View) -> None:
+        total = sum(line.height for line in view.lines)
+        room = self.room[1]
+        icons = ("bell",) * view.pending + ("speaker",) * view.speaking
+        icons += ("think",) * (view.streaming and view.frame % 4 < 2)
+        self._status(canvas, view.title, icons, icon="prompt", keep=1 + view.pending)
+        self._lines(canvas, view, room)
+        if total > room:
+            _bar(canvas, TOP, room, view.scroll, total)
+
+    def _lines(self, canvas: Canvas, view: View, room: int) -> None:
+        """Draw the lines that are wholly in sight: half a line reads as dirt on a coarse panel."""
+        y = TOP - view.scroll
+        for line in view.lines:
+            if y >= TOP and y + line.height <= TOP + room:
+                canvas.line(0, y, line)
+            y += line.height
+
+    def _notice(self, canvas: Canvas, view: View) -> None:
+        icon = {"timer": "bell", "warning": "warning", "error": "error"}.get(view.level, "info")
+        self._status(canvas, view.title, view.hint, icon=icon)
+        canvas.invert((0, 0, canvas.width, TOP - 1))
+        lines = wrap(view.text, canvas.width - 4, canvas.measure)
+        room = self.room[1]
+        scrolled = View("", view.now, lines=tuple(lines), scroll=view.scroll)
+        total = sum(line.height for line in lines)
+        if total <= room:
+            y = TOP + (room - total) // 2
+            for line in lines:
+                canvas.line((canvas.width - line.width) // 2, y, line)
+                y += line.height
+        else:
+            self._lines(canvas, scrolled, room)
+            _bar(canvas, TOP, room, view.scroll, total)
+
+    # parts
+
+    def _status(
+        self, canvas: Canvas, title: str, right: str | tuple[str, ...], icon: str, keep: int = 0
+    ) -> None:
+        """The status line: icon and title at the left, text or icons at the right, a rule below.
+        Room for `keep` icons stays free also when they are not shown: the title does not jump."""
+        if isinstance(right, str):
+            space = canvas.length(right)
+            canvas.text(canvas.width - space, 0, right)
+        else:
+            space = max(len(right), keep) * 9
+            for number, name in enumerate(right):
+                canvas.icon(canvas.width - 8 - 9 * number, 1, name)
+        x = 0
+        if icon:
+            canvas.icon(0, 1, icon)
+            x = 10
+        # a status line has no room for ideographs and emoji: they are left out of a title
+        low = "".join(c for c in clusters(title) if c != "\n" and canvas.measure(c)[1] <= 10)
+        if not any(char.isalnum() for char in low):
+            low = self.texts("reply") if title else ""
+        canvas.text(x, 0, low.strip(), room=canvas.width - x - space - 3)
+        canvas.draw.line((0, TOP - 2, canvas.width - 1, TOP - 2), fill=1)
+
+    def _links(self, view: View) -> tuple[str, ...]:
+        names = ("link" if view.core else "unlink", "speaker" if view.voice else "mute")
+        return names + ("bell",) * view.pending
+
+
+def _seconds(value: int) -> str:
+    return f"{value // 60}:{value % 60:02d}"
+
+
+def _ellipsis(line: Line, canvas: Canvas) -> Line:
+    marks = list(line.clusters)
+    room = canvas.width - canvas.measure("…")[0]
+    while marks and sum(canvas.measure(c)[0] for c in marks) > room:
+        marks.pop()
+    return Line((*marks, "…"), line.width, line.height)
+
+
+def _logo(canvas: Canvas, y: int) -> None:
+    """The name in letters of twice their size."""
+    word = Canvas((3 * 6, 10), canvas.fonts)
+    word.text(0, 0, "exo")
+    large = word.image.resize((3 * 18, 30), Image.Resampling.NEAREST)
+    canvas.image.paste(large, ((canvas.width - large.width + 3) // 2, y))
+    canvas.said.append("exo")
+
+
+def _bounce(canvas: Canvas, y: int, frame: int) -> None:
+    """Five dots, one of them large; it walks there and back."""
+    place = frame % 8
+    place = place if place < 5 else 8 - place
+    for dot in range(5):
+        x = canvas.width // 2 - 26 + 12 * dot
+        size = 3 if dot == place else 1
+        canvas.draw.rectangle((x + 2 - size // 2, y - size // 2, x + 2 + size // 2, y + size // 2), fill=1)
+
+
+def _wave(canvas: Canvas, levels: tuple[float, ...], middle: int, reach: int) -> None:
+    """Loudness over time as bars about a middle line, the newest at the right."""
+    bars = canvas.width // 4
+    shown = (0.0,) * max(0, bars - len(levels)) + levels[-bars:]
+    for number, level in enumerate(shown):
+        x = 4 * number + 1
+        height = round(min(max(level, 0.0), 1.0) * reach)
+        canvas.draw.rectangle((x, middle - height, x + 1, middle + height), fill=1)
+
+
+def _bar(canvas: Canvas, top: int, room: int, scroll: int, total: int) -> None:
+    """The position in a text that is longer than the screen: dots, and a bar over what is seen."""
+    x = canvas.width - 1
+    for y in range(top, top + room, 4):
+        canvas.image.putpixel((x, y), 1)
+    size = max(4, room * room // total)
+    start = top + (room - size) * scroll // max(1, total - room)
+    canvas.draw.line((x, start, x, start + size - 1), fill=1)
