@@ -74,7 +74,7 @@ def from_json(cls: type[T], value: Any, where: str, code: str = "bad_body") -> T
     """Build `cls` from a JSON object. Raises ProtocolError `code` naming the field."""
     if not isinstance(value, dict):
         raise refused(code, where, "an object is wanted")
-    hints = _hints(cls)
+    hints: dict[str, Any] = _hints(typing.cast(Any, cls))
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     if unknown := sorted(value.keys() - hints.keys()):
         raise refused(code, where, f"there is no field {unknown[0]!r}")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, dataclass_transform
 
 VERSION = 1
 LIMIT = 30  # command types, and event types, at the most
 
-T = TypeVar("T", bound=type)
+T = TypeVar("T", bound=type[Any])
 COMMANDS: dict[str, type] = {}
 RESULTS: dict[str, type] = {}
 EVENTS: dict[str, type] = {}
@@ -68,12 +68,14 @@ def _register(table: dict[str, type], name: str) -> Callable[[T], T]:
     return keep
 
 
+@dataclass_transform(frozen_default=True)
 def command(name: str, result: type | None = None) -> Callable[[T], T]:
     """Register a command's body class and the class of its result (None: an empty object)."""
     RESULTS[name] = result or Nothing
     return _register(COMMANDS, name)
 
 
+@dataclass_transform(frozen_default=True)
 def event(name: str) -> Callable[[T], T]:
     """Register an event's body class."""
     return _register(EVENTS, name)

@@ -1,0 +1,135 @@
+"""What a request is, by rules alone: commands that need no language model are recognised here, with
+their arguments. Pure; English and German. Anything not recognised for certain is left to the model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["command", "note", "question", "chat"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`calls` are tools to run before, and instead of, asking a language model."""
+
+    kind: Kind
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen eighteen nineteen"
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_EINS = (
+    "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn"
+    " sechzehn siebzehn achtzehn neunzehn"
+)
+_ZEHN = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"
+_NUMBERS: dict[str, float] = {
+    word: n for words in (_ONES, _EINS) for n, word in enumerate(words.split())
+}
+_NUMBERS |= {word: 20 + 10 * n for words in (_TENS, _ZEHN) for n, word in enumerate(words.split())}
+_NUMBERS |= {"a": 1, "an": 1, "eine": 1, "einer": 1, "einen": 1, "half": 0.5, "halbe": 0.5}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "t": 86400}
+_UNIT = r"(?P<unit>s(?:ec(?:ond)?s?|ekunden?)?|m(?:in(?:ute)?[sn]?)?|h(?:ours?)?|stunden?|days?|tagen?)\b"
+_WORD = "|".join(sorted(_NUMBERS, key=len, reverse=True))
+_NUMBER = rf"(?P<number>\d+(?:[.,]\d+)?|(?:{_WORD})(?:[ -](?:{_WORD}))?)"
+_SPAN = re.compile(
+    rf"(?:\b(?:for|of|in|auf|von|über|and|und)\s+)?\b{_NUMBER}(?:\s+an?)?[\s-]*{_UNIT}"
+    r"(?P<half>\s+and\s+a\s+half)?",
+    re.I,
+)
+_POLITE = r"^(?:(?:hey|ok(?:ay)?|please|bitte|can you|could you|kannst du|exo)[ ,]+)*"
+_TIME = re.compile(
+    _POLITE
+    + r"(?:what(?:'s|’s| is)?(?: the)? (?:time|date)(?: is it)?|what (?:time|day)(?: is it| is"
+    r" today)|what(?:'s|’s| is) today(?:'s|’s) date|(?:tell me|say|do you (?:know|have)) (?:the|what) time"
+    r"(?: it is)?|time|wie (?:spät|viel uhr) ist es|welcher tag ist(?: heute)?|welches datum (?:ist|haben"
+    r" wir)(?: heute)?)(?: (?:now|right now|today|please|jetzt|heute))*[?.! ]*$",
+    re.I,
+)
+_TIMER = re.compile(
+    _POLITE
+    + r"(?:(?:set|start|make|give me|stelle?|starte)\s+(?:me\s+)?(?:an?\s+|einen\s+|the\s+)?)?(?P<before>(?:[\w,.-]+ ){0,4}?)"
+    r"\b(?:timer|countdown|wecker)\b(?P<after>.*)$",
+    re.I,
+)
+_LABEL = re.compile(
+    r"\b(?:called|named|label(?:led)?|for (?:the |my )?|für (?:den |die |das )?|namens)\s*(?P<label>[^,.!?]+)",
+    re.I,
+)
+_NOTE = re.compile(
+    _POLITE
+    + r"(?:(?:take|make|write(?: down)?|add)\s+(?:an?\s+)?note(?:\s+that|\s+to|\s*:|\s*,)?|note(?:\s+that|\s+"
+    r"down|\s*:|\s*,)|write down(?:\s+that|\s*:)?|notier(?:e|)(?:\s+dir)?(?:\s*:|\s*,)?|notiz\s*:|schreib(?:e)?"
+    r"(?:\s+dir)? auf(?:\s*:|\s*,)?)\s+(?P<text>\S.*)$",
+    re.I | re.S,
+)
+_READ = re.compile(
+    _POLITE
+    + r"(?:read|show|open|lies|zeig(?:e)?)\s+(?:me\s+|mir\s+)?(?:the\s+file\s+|file\s+|die\s+datei\s+|datei\s+)"
+    r"[\"'“]?(?P<path>[^\"'”?]+?)[\"'”]?[?. ]*$",
+    re.I,
+)
+_TALK = re.compile(
+    r"^\W*(?:how|what|why|when|who|which|is|was|does|did|do|i|he|she|we|they|my|the|wie|was|warum|wann"
+    r"|ich|er|sie|wir|mein|der|die|das)\b",
+    re.I,
+)
+_QUESTION = re.compile(
+    r"\?\s*$|^\W*(?:who|what|when|where|why|how|which|is|are|do|does|did|can|could|wer|was|wann|wo|warum|wie"
+    r"|welche[rs]?)\b",
+    re.I,
+)
+
+
+def plan(text: str) -> Plan:
+    """Return what `text` asks for; no calls when a language model has to word the answer."""
+    line = " ".join(text.split())
+    if len(line) > 400:
+        return Plan("chat")
+    if _TIME.match(line):
+        return Plan("command", [("time", {})])
+    if call := _timer(line):
+        return Plan("command", [("timer", call)])
+    if match := _NOTE.match(line):
+        return Plan("note", [("note", {"text": match["text"].strip()})])
+    if match := _READ.match(line):
+        return Plan("command", [("read_file", {"path": match["path"].strip()})])
+    return Plan("question" if _QUESTION.search(line) else "chat")
+
+
+def _timer(line: str) -> dict[str, Any] | None:
+    """The timer's arguments, None when no span of time was said."""
+    match = _TIMER.match(line)
+    if not match or _TALK.match(line):
+        return None
+    rest = f"{match['before']} {match['after']}"
+    seconds, found = 0.0, None
+    for found in _SPAN.finditer(rest):
+        number = _number(found["number"])
+        if number is None:
+            return None
+        unit = _UNITS[
+            "h" if found["unit"].lower().startswith("stund") else found["unit"][0].lower()
+        ]
+        seconds += (number + (0.5 if found["half"] else 0)) * unit
+    if found is None or seconds < 1:
+        return None
+    left = _SPAN.sub(" ", rest)
+    label = _LABEL.search(left)
+    args: dict[str, Any] = {"seconds": int(seconds) if seconds == int(seconds) else seconds}
+    if label and (name := label["label"].strip()):
+        args["label"] = name
+    return args
+
+
+def _number(text: str) -> float | None:
+    text = text.lower().replace(",", ".")
+    if text[0].isdigit():
+        return float(text)
+    parts = [_NUMBERS.get(word) for word in re.split(r"[ -]", text)]
+    return None if None in parts else sum(part for part in parts if part is not None)

@@ -1,0 +1,277 @@
+"""Answers commands. Wires sessions, hub, model and tools together; long work goes on in turns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from exo.core.base.clock import Clock
+from exo.core.base.errors import ModelError
+from exo.core.base.settings import BY_NAME, Settings
+from exo.core.base.sqlite import Database
+from exo.core.context.builder import Limits
+from exo.core.decide.rules import plan
+from exo.core.engine.loop import Loop, Rules, Turn
+from exo.core.engine.sessions import Sessions, Waiting, check_text, new_id, unanswered
+from exo.core.protocol import schema
+from exo.core.protocol.codec import refused
+from exo.core.protocol.schema import Command, Message, Notice
+from exo.core.router.model import Model
+from exo.core.server.hub import Hub
+from exo.core.toolbox import builtin
+from exo.core.toolbox.registry import Toolbox
+from exo.core.toolbox.timers import Timer, Timers
+
+
+class Engine:
+    """The engine behind the dispatcher. `start` before the first command, `close` after the last."""
+
+    def __init__(
+        self,
+        database: Database,
+        hub: Hub,
+        model: Model,
+        settings: Settings,
+        clock: Clock,
+        *,
+        notes: Path,
+        work: Path,
+        server: str,
+    ) -> None:
+        self._hub, self._model, self._settings, self._clock = hub, model, settings, clock
+        self._work, self._server = work, server
+        self.sessions = Sessions(database, clock)
+        self._timers = Timers(database, clock, self._ring)
+        self.tools = Toolbox(settings.number("tool.timeout"))
+        builtin.register(self.tools, clock, self._timers, notes)
+        system = Path(__file__).with_name("prompts") / "system.md"
+        self._loop = Loop(
+            self.sessions,
+            hub,
+            model,
+            self.tools,
+            plan,
+            system.read_text().strip(),
+            _rules(settings),
+        )
+        self._turns: dict[str, Turn] = {}
+        self._closing = False
+        self._warming: set[asyncio.Task[None]] = set()
+        self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
+            "hello": self._hello,
+            "session.create": self._session_create,
+            "session.list": self._session_list,
+            "session.get": self._session_get,
+            "session.resume": self._session_resume,
+            "turn.send": self._turn_send,
+            "turn.interrupt": self._turn_interrupt,
+            "models.list": self._models_list,
+            "tools.list": self._tools_list,
+            "tool.run": self._tool_run,
+            "command.list": self._command_list,
+            "config.get": self._config_get,
+            "config.set": self._config_set,
+        }
+
+    async def handle(self, command: Command, body: Any, hub: Hub) -> Any:
+        handler = self._handlers.get(command.type)
+        if handler is None:
+            raise refused("unsupported", command.type, "this exod does not do that yet")
+        return await handler(body)
+
+    def start(self) -> None:
+        """Mend what a crash left, go on with what waits, let the timers run."""
+        for session, turn in self.sessions.left_running():
+            self._end_lost_turn(session, turn)
+        for session in self.sessions.waiting_sessions():
+            self._next(session)
+        self._timers.start()
+
+    async def close(self) -> None:
+        """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
+        self._closing = True
+        tasks = [turn.task for turn in self._turns.values() if turn.task is not None]
+        for turn in self._turns.values():
+            turn.interrupt()
+        for task in self._warming:
+            task.cancel()
+        await asyncio.gather(*tasks, *self._warming, return_exceptions=True)
+        await self._timers.close()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs or a timer is to ring: reasons to stay."""
+        return bool(self._turns) or bool(self._timers.pending())
+
+    # ---- sessions --------------------------------------------------------------------------------
+
+    async def _hello(self, body: schema.Hello) -> schema.HelloResult:
+        if body.protocol != schema.VERSION:
+            why = f"this exod speaks {schema.VERSION}, the client {body.protocol}"
+            raise refused("protocol", "agree on a protocol", why)
+        live = ["events.subscribe", *self._handlers]
+        return schema.HelloResult(
+            schema.VERSION, self._server, self._hub.seq, live, self._hub.first
+        )
+
+    async def _session_create(self, body: schema.SessionCreate) -> schema.SessionRef:
+        cwd = Path(body.cwd).expanduser() if body.cwd else self._work
+        if not cwd.is_absolute() or not cwd.is_dir():
+            raise refused("bad_cwd", f"work in {cwd}", "there is no such folder; give a full path")
+        with self._hub.commit() as add:
+            title = " ".join((body.title or "").split())[:200]
+            id_ = self.sessions.create(title, str(cwd))
+            add(id_, schema.SessionCreated(title))
+        return schema.SessionRef(id_)
+
+    async def _session_list(self, body: schema.SessionList) -> schema.SessionListResult:
+        limit = 50 if body.limit is None else body.limit
+        if not 1 <= limit <= 1000:
+            raise refused("bad_body", "session.list.limit", "1 to 1000 is wanted")
+        return schema.SessionListResult(self.sessions.recent(limit))
+
+    async def _session_get(self, body: schema.SessionGet) -> schema.SessionGetResult:
+        info = self.sessions.info(body.session)
+        return schema.SessionGetResult(info, self.sessions.messages(body.session))
+
+    async def _session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
+        self.sessions.info(body.session)
+        if body.prefill and body.session not in self._turns:
+            task = asyncio.create_task(self._prefill(body.session))
+            self._warming.add(task)
+            task.add_done_callback(self._warming.discard)
+        return schema.SessionRef(body.session)
+
+    async def _prefill(self, session: str) -> None:
+        try:
+            await self._model.prefill("main", self._loop.request(session))
+        except ModelError:
+            return  # only speed is lost: the turn itself will say what is wrong
+
+    # ---- turns -----------------------------------------------------------------------------------
+
+    async def _turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
+        self.sessions.info(body.session)
+        text = check_text(body.text)
+        turn = Turn(body.session, new_id(), text)
+        running = self._turns.get(body.session)
+        if running is None:
+            self._loop.accept(turn, new_id())
+            self._run(turn)
+            return schema.TurnSendResult(True, turn.id)
+        if body.mode not in ("steer", "queue"):
+            why = "a turn runs in this session"
+            raise refused("turn_running", "send a turn", f"{why}; send it as steer or queue")
+        id_ = running.id if body.mode == "steer" else turn.id
+        with self._hub.commit(durable=True):
+            self.sessions.wait(body.session, Waiting(id_, new_id(), text, body.mode))
+        return schema.TurnSendResult(True, id_)
+
+    async def _turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
+        self.sessions.info(body.session)
+        turn = self._turns.get(body.session)
+        if turn is None:
+            return schema.InterruptResult(False)
+        turn.interrupt()
+        return schema.InterruptResult(True)
+
+    def _run(self, turn: Turn) -> None:
+        self._turns[turn.session] = turn
+        turn.task = asyncio.create_task(self._loop.run(turn))
+        turn.task.add_done_callback(lambda task: self._ended(turn))
+
+    def _ended(self, turn: Turn) -> None:
+        if self._turns.get(turn.session) is turn:
+            del self._turns[turn.session]
+            self._next(turn.session)
+
+    def _next(self, session: str) -> None:
+        """Start the turn that waits, if one does (a steer that came too late is a turn of its own)."""
+        waiting = self.sessions.waiting(session)
+        if not waiting or self._closing:
+            return
+        row = waiting[0]
+        turn = Turn(session, new_id() if row.mode == "steer" else row.turn, row.text)
+        self._loop.accept(turn, row.message, row)
+        self._run(turn)
+
+    def _end_lost_turn(self, session: str, turn: str) -> None:
+        """A crash cut this turn off: keep what was said, say so, and leave whole rounds."""
+        message, said = self.sessions.said_so_far(session, turn)
+        with self._hub.commit(durable=True) as add:
+            mend = unanswered(self.sessions.messages(session))
+            if said:
+                mend = Message(message, "assistant", said, interrupted=True)
+            if mend is not None:
+                self.sessions.add(session, turn, mend)
+                add(session, schema.MessageCompleted(turn, mend))
+            self.sessions.end(session)
+            text = "exod stopped in the middle of the answer; ask again"
+            add(session, Notice("warning", "restarted", text))
+            fault = schema.Error("restarted", text)
+            add(session, schema.TurnCompleted(turn, "error", schema.Usage(), error=fault))
+
+    # ---- what there is ---------------------------------------------------------------------------
+
+    async def _models_list(self, body: schema.ModelsList) -> schema.ModelsResult:
+        return schema.ModelsResult(*await self._model.models())
+
+    async def _tools_list(self, body: schema.ToolsList) -> schema.ToolsResult:
+        rows = [
+            {
+                "name": spec.name,
+                "description": spec.description,
+                "parameters": spec.parameters,
+                "risk": spec.risk,
+            }
+            for spec in self.tools.specs()
+        ]
+        return schema.ToolsResult(rows)
+
+    async def _tool_run(self, body: schema.ToolRun) -> schema.ToolResult:
+        self.sessions.info(body.session)
+        call = new_id()
+        context = self._loop.tool_context(body.session, call)
+        return await self.tools.run(call, body.tool, body.args, context)
+
+    async def _command_list(self, body: schema.CommandList) -> schema.CommandsResult:
+        return schema.CommandsResult([{"name": name} for name in sorted(self._handlers)])
+
+    async def _config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
+        found = {}
+        for key in body.keys if body.keys is not None else BY_NAME:
+            value, origin = self._settings.origin(key)
+            row = BY_NAME[key]
+            found[key] = {
+                "value": value,
+                "origin": origin,
+                "unit": row.unit,
+                "meaning": row.meaning,
+            }
+        return schema.ConfigResult(found)
+
+    async def _config_set(self, body: schema.ConfigSet) -> schema.Nothing:
+        self._settings.set(body.key, body.value)
+        return schema.Nothing()
+
+    def _ring(self, timer: Timer) -> None:
+        text = f"Timer: {timer.label}" if timer.label else "Your timer is done."
+        with self._hub.commit(durable=True) as add:
+            self._timers.remove(timer)
+            add(timer.session or None, Notice("info", "timer", text))
+
+
+def _rules(settings: Settings) -> Rules:
+    limits = Limits(
+        settings.count("models.window"),
+        settings.count("reply.tokens"),
+        settings.count("context.tail"),
+    )
+    return Rules(
+        rounds=settings.count("turn.rounds"),
+        retries=settings.count("turn.retries"),
+        join=settings.count("deltas.join_ms") / 1000,
+        limits=limits,
+    )

@@ -1,0 +1,166 @@
+"""Sessions and their messages in sessions.sqlite. Owns the rows; the hub owns the events beside them
+in the same file, so that a message and the event that tells of it are one commit.
+
+Invariant: the messages of a session form whole rounds: every assistant message with calls is followed
+by one tool message that answers each of them (`repair` mends what a crash left)."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exo.core.base.clock import Clock
+from exo.core.base.errors import ProtocolError
+from exo.core.base.sqlite import Database
+from exo.core.protocol.codec import from_json, refused, to_json
+from exo.core.protocol.schema import Message, SessionInfo, ToolResult
+
+FORMAT = 1
+_COLUMNS = "id, title, created, updated, turns"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A message that was accepted while a turn ran: `steer` or `queue`."""
+
+    turn: str
+    message: str
+    text: str
+    mode: str
+
+
+def open_database(path: Path) -> Database:
+    """Open sessions.sqlite. Raises StorageError, HomeError."""
+    schema = Path(__file__).with_name("sessions.sql").read_text()
+    return Database(path, schema, FORMAT)
+
+
+def new_id() -> str:
+    return secrets.token_hex(8)
+
+
+class Sessions:
+    """Reads, and writes inside the caller's transaction (see Hub.commit)."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    def create(self, title: str, cwd: str) -> str:
+        """Add a session row; returns its id."""
+        id_, now = new_id(), self._clock.now_ms()
+        self._database.link.execute(
+            "INSERT INTO sessions (id, title, cwd, created, updated) VALUES (?, ?, ?, ?, ?)",
+            (id_, title, cwd, now, now),
+        )
+        return id_
+
+    def info(self, session: str) -> SessionInfo:
+        """Raises ProtocolError unknown_session."""
+        rows = self._database.rows(f"SELECT {_COLUMNS} FROM sessions WHERE id = ?", session)
+        if not rows:
+            raise refused("unknown_session", f"session {session!r}", "there is none; create one")
+        return _info(rows[0])
+
+    def recent(self, limit: int) -> list[SessionInfo]:
+        """The sessions used last come first."""
+        query = f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC, id LIMIT ?"
+        return [_info(row) for row in self._database.rows(query, limit)]
+
+    def cwd(self, session: str) -> Path:
+        rows = self._database.rows("SELECT cwd FROM sessions WHERE id = ?", session)
+        return Path(str(rows[0][0]))
+
+    def messages(self, session: str) -> list[Message]:
+        query = "SELECT data FROM messages WHERE session = ? ORDER BY n"
+        rows = self._database.rows(query, session)
+        return [from_json(Message, json.loads(str(row[0])), "message") for row in rows]
+
+    def add(self, session: str, turn: str, message: Message) -> None:
+        """Append a message."""
+        now, data = self._clock.now_ms(), json.dumps(to_json(message), ensure_ascii=False)
+        link = self._database.link
+        link.execute(
+            "INSERT INTO messages (id, session, turn, created, data) VALUES (?, ?, ?, ?, ?)",
+            (message.id, session, turn, now, data),
+        )
+        link.execute("UPDATE sessions SET updated = ? WHERE id = ?", (now, session))
+
+    def begin(self, session: str, turn: str, title: str) -> None:
+        """Mark `turn` as running; the first turn of an untitled session gives it `title`."""
+        self._database.link.execute(
+            "UPDATE sessions SET running = ?, turns = turns + 1,"
+            " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
+            (turn, title, session),
+        )
+
+    def end(self, session: str) -> None:
+        self._database.link.execute("UPDATE sessions SET running = NULL WHERE id = ?", (session,))
+
+    def left_running(self) -> list[tuple[str, str]]:
+        """(session, turn) of turns that a crash cut off."""
+        rows = self._database.rows("SELECT id, running FROM sessions WHERE running IS NOT NULL")
+        return [(str(row[0]), str(row[1])) for row in rows]
+
+    def said_so_far(self, session: str, turn: str) -> tuple[str, str]:
+        """(message id, text) of a reply whose deltas were saved but which was never completed."""
+        query = "SELECT data FROM events WHERE session = ? AND seq > ? ORDER BY seq"
+        events = [json.loads(str(row[0])) for row in self._database.rows(query, session, 0)]
+        deltas = [
+            event["body"]
+            for event in events
+            if event["type"] == "message.delta" and event["body"]["turn"] == turn
+        ]
+        done = {message.id for message in self.messages(session)}
+        open_ = [body for body in deltas if body["message"] not in done]
+        return (open_[-1]["message"] if open_ else "", "".join(body["text"] for body in open_))
+
+    def wait(self, session: str, row: Waiting) -> None:
+        """Keep an accepted message until its time comes."""
+        self._database.link.execute(
+            "INSERT INTO waiting (session, turn, message, text, mode) VALUES (?, ?, ?, ?, ?)",
+            (session, row.turn, row.message, row.text, row.mode),
+        )
+
+    def waiting(self, session: str, mode: str = "") -> list[Waiting]:
+        query = "SELECT turn, message, text, mode FROM waiting WHERE session = ? ORDER BY n"
+        rows = [Waiting(*map(str, row)) for row in self._database.rows(query, session)]
+        return [row for row in rows if mode in ("", row.mode)]
+
+    def waiting_sessions(self) -> list[str]:
+        return [str(row[0]) for row in self._database.rows("SELECT DISTINCT session FROM waiting")]
+
+    def take(self, row: Waiting) -> None:
+        """Remove a waiting message, in the commit that adds it to its session."""
+        self._database.link.execute("DELETE FROM waiting WHERE message = ?", (row.message,))
+
+
+def unanswered(messages: list[Message]) -> Message | None:
+    """The tool message that is missing at the end of `messages`, with an error for every call."""
+    if not messages or not messages[-1].calls:
+        return None
+    results = [
+        ToolResult(call.id, False, "interrupted before completion") for call in messages[-1].calls
+    ]
+    return Message(new_id(), "tool", "", results=results)
+
+
+def title_of(text: str) -> str:
+    """The first words of what the person said, 40 characters at most."""
+    line = " ".join(text.split())
+    return line if len(line) <= 40 else line[:39].rsplit(" ", 1)[0] + "…"
+
+
+def _info(row: tuple[Any, ...]) -> SessionInfo:
+    return SessionInfo(str(row[0]), str(row[1]), int(row[2]), int(row[3]), int(row[4]))
+
+
+def check_text(text: str) -> str:
+    """Return what a person said without control characters. Raises ProtocolError empty_text when
+    nothing is left that could be seen."""
+    clean = "".join(c for c in text if c in "\n\t" or ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0)
+    if not any(c.isprintable() and not c.isspace() for c in clean):
+        raise ProtocolError("send a turn", "the text is empty", "say something", code="empty_text")
+    return clean

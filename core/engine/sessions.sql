@@ -1,0 +1,39 @@
+CREATE TABLE events (
+  seq INTEGER PRIMARY KEY,
+  session TEXT,
+  data TEXT NOT NULL
+) STRICT;
+CREATE TABLE sessions (
+  id TEXT PRIMARY KEY,
+  title TEXT NOT NULL,
+  cwd TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  turns INTEGER NOT NULL DEFAULT 0,
+  parent TEXT,
+  forked_at TEXT,
+  running TEXT
+) STRICT;
+CREATE TABLE messages (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  session TEXT NOT NULL,
+  turn TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+CREATE INDEX messages_session ON messages (session, n);
+CREATE TABLE waiting (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  session TEXT NOT NULL,
+  turn TEXT NOT NULL,
+  message TEXT NOT NULL,
+  text TEXT NOT NULL,
+  mode TEXT NOT NULL
+) STRICT;
+CREATE TABLE timers (
+  id TEXT PRIMARY KEY,
+  session TEXT,
+  due INTEGER NOT NULL,
+  label TEXT NOT NULL
+) STRICT;

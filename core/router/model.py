@@ -1,0 +1,69 @@
+"""What the rest of the core says to a language model and hears from it, whatever the wire."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from exo.core.protocol.schema import Usage
+
+
+@dataclass(frozen=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True)
+class Reasoning:
+    text: str
+
+
+@dataclass(frozen=True)
+class RawCall:
+    """A tool call as the model wrote it: `arguments` is meant to be a JSON object, and may not be."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """The end of a stream, once: why it ended, what it asks for, what it cost."""
+
+    reason: Literal["end", "length", "calls"]
+    calls: list[RawCall] = field(default_factory=list)
+    usage: Usage = Usage()
+
+
+ModelEvent = Text | Reasoning | Done
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of a model. `messages` and `tools` in the OpenAI chat shape. `cache_key` names the
+    conversation whose prefix the server may keep; `fixed` leading messages are the same in every
+    conversation."""
+
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    max_tokens: int = 200
+    cache_key: str = ""
+    fixed: int = 1
+
+
+class Model(Protocol):
+    """The seam to language models."""
+
+    def stream(self, role: str, request: Request) -> AsyncIterator[ModelEvent]:
+        """Yield text as it comes, then exactly one Done. Raises ModelError instead of Done."""
+        ...
+
+    async def prefill(self, role: str, request: Request) -> None:
+        """Let the server compute the prefix of a request that will come. Raises ModelError."""
+        ...
+
+    async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+        """(models that can be reached now, role -> routes)."""
+        ...

@@ -1,0 +1,127 @@
+"""exod: the process that owns all state. Owns its lock, its socket and an orderly end; what it does is
+the engine's matter."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from typing import Any
+
+from exo.core.base import lifeline
+from exo.core.base.clock import SystemClock
+from exo.core.base.errors import ExoError
+from exo.core.base.files import ProcessLock, make_folder
+from exo.core.base.home import Home
+from exo.core.base.httpd import HttpServer
+from exo.core.base.settings import Settings
+from exo.core.engine.engine import Engine
+from exo.core.engine.sessions import open_database
+from exo.core.router.router import Router
+from exo.core.server.dispatcher import Dispatcher
+from exo.core.server.http import Routes
+from exo.core.server.hub import Hub
+from exo.core.server.lines import LINE_LIMIT, LineSession
+
+SERVER = "exod 0.1.0"
+
+
+async def serve(home: Home, *, stdio: bool = False, idle: float = 0.0) -> None:
+    """Run until SIGTERM, SIGINT, the end of the lifeline or, with `idle`, that many seconds without a
+    client, a turn or a timer. Raises ExoError when it cannot start."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    lifeline.watch(lambda: _from_thread(loop, stop))
+    settings, clock = Settings.load(home.settings_file), SystemClock()
+    database = open_database(home.sessions_db)
+    hub = Hub(database, clock, settings.count("events.keep"))
+    model = Router(home.state, settings.number("turn.silence"))
+    engine = Engine(
+        database,
+        hub,
+        model,
+        settings,
+        clock,
+        notes=home.store / "private" / "corpus" / "notes",
+        work=make_folder(home.root / "work"),
+        server=SERVER,
+    )
+    dispatcher = Dispatcher(engine, hub)
+    server = HttpServer(Routes(dispatcher, SERVER))
+    engine.start()
+    await server.listen_unix(home.exod_socket)
+    print(f"{SERVER} serves {home.root}", file=sys.stderr, flush=True)
+    waits: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait())]
+    if stdio:
+        waits.append(asyncio.create_task(_stdio(dispatcher)))
+    if idle:
+        waits.append(asyncio.create_task(_idle(hub, engine, idle)))
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await engine.close()
+        hub.close()
+        await server.close()
+        await model.close()
+        home.exod_socket.unlink(missing_ok=True)
+        for task in waits:
+            task.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+        database.close()
+
+
+def _from_thread(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    loop.call_soon_threadsafe(stop.set)
+
+
+async def _stdio(dispatcher: Dispatcher) -> None:
+    """Serve the one client at stdin and stdout, until it closes stdin."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LINE_LIMIT)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.streams.FlowControlMixin(loop), sys.stdout
+    )
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    await LineSession(dispatcher, reader, writer).run()
+
+
+async def _idle(hub: Hub, engine: Engine, seconds: float) -> None:
+    quiet_since = asyncio.get_running_loop().time()
+    seen = hub.seq
+    while True:
+        await asyncio.sleep(min(1.0, seconds / 4))
+        now = asyncio.get_running_loop().time()
+        if hub.listeners or engine.busy or hub.seq != seen:
+            quiet_since, seen = now, hub.seq
+        if now - quiet_since > seconds:
+            return
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The script `exod`: exit 0 after an orderly end, 1 with one line that says what is wrong."""
+    parser = argparse.ArgumentParser(prog="exod", description="Exo's daemon: owns all state.")
+    parser.add_argument("--home", help="the home folder (default: EXO_HOME, else ~/.exo)")
+    parser.add_argument(
+        "--stdio", action="store_true", help="serve JSON lines on stdin and stdout too"
+    )
+    parser.add_argument("--idle", type=float, default=0, help="end after so many seconds unused")
+    options = parser.parse_args(arguments)
+    try:
+        home = Home.find(options.home).make()
+        lock = ProcessLock(home.lock_file("exod"), "exod")
+        try:
+            asyncio.run(serve(home, stdio=options.stdio, idle=options.idle))
+        finally:
+            lock.release()
+    except ExoError as error:
+        print(f"exod: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The protocol as JSON lines on two byte streams (stdio, a serial line): commands in; responses, and
+after events.subscribe events, out. One writer, so that lines never mix."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from exo.core.base.errors import ProtocolError, StorageError
+from exo.core.protocol.codec import command_id, decode_command, encode, failure
+from exo.core.protocol.schema import EventsSubscribe, Response
+from exo.core.server.dispatcher import Dispatcher
+
+LINE_LIMIT = 8 * 1024 * 1024  # bytes
+
+
+class LineSession:
+    """Serves one peer until it closes its side."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        keep_alive: float = 15.0,
+    ) -> None:
+        self._dispatcher, self._reader, self._writer = dispatcher, reader, writer
+        self._keep_alive = keep_alive
+        self._lock = asyncio.Lock()
+        self._following: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        try:
+            while (line := await self._line()) is not None:
+                if line.strip():
+                    await self._one(line)
+        except ConnectionError:
+            pass  # the peer is gone
+        finally:
+            for task in self._following:
+                task.cancel()
+            await asyncio.gather(*self._following, return_exceptions=True)
+
+    async def _line(self) -> bytes | None:
+        """The next line, None at the end; an over-long one is answered and skipped."""
+        while True:
+            try:
+                line = await self._reader.readuntil(b"\n")
+            except asyncio.IncompleteReadError as error:
+                return error.partial or None
+            except asyncio.LimitOverrunError:
+                await self._skip()
+                text = f"a line is over {LINE_LIMIT} bytes"
+                await self._send(encode(failure("", "too_large", text)))
+                continue
+            return line
+
+    async def _skip(self) -> None:
+        while piece := await self._reader.read(65536):
+            if b"\n" in piece:
+                return  # what follows in the same piece is lost with it
+
+    async def _one(self, line: bytes) -> None:
+        try:
+            command, body = decode_command(line)
+        except ProtocolError as error:
+            await self._send(encode(failure(command_id(line), error.code, str(error))))
+            return
+        if not isinstance(body, EventsSubscribe):
+            await self._send(encode(await self._dispatcher.respond(line)))
+            return
+        hub = self._dispatcher.hub
+        since = hub.seq if body.since is None else body.since
+        try:
+            hub.check_since(since)
+        except ProtocolError as error:
+            await self._send(encode(failure(command.id, error.code, str(error))))
+            return
+        await self._send(encode(Response(command.id, True, {"seq": hub.seq, "first": hub.first})))
+        task = asyncio.create_task(self._follow(since, body.session))
+        self._following.add(task)
+
+    async def _follow(self, since: int, session: str | None) -> None:
+        with contextlib.suppress(ConnectionError):
+            async for row in self._dispatcher.hub.follow(since, session, self._keep_alive):
+                if isinstance(row, StorageError):
+                    await self._send(encode(failure("", row.code, str(row))))
+                elif row is not None:
+                    await self._send(row[2])
+
+    async def _send(self, line: bytes) -> None:
+        async with self._lock:
+            self._writer.write(line + b"\n")
+            await self._writer.drain()
