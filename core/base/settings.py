@@ -56,6 +56,9 @@ TABLE = (
     Setting("voice.backend", "piper", "", "what speaks", choices=("piper", "espeak", "off")),
     Setting("voice.language", "en", "", "language that is spoken to the device"),
     Setting("listen.longest", 60.0, "s", "a recording ends by itself after this", 1, 600),
+    Setting("audio.microphone", "", "", "part of the microphone's name (empty: the system's)"),
+    Setting("audio.speaker", "", "", "part of the speaker's name (empty: the system's)"),
+    Setting("screen.language", "en", "", "language of the screens", choices=("en", "de")),
     Setting("screen.linger", 10.0, "s", "a finished reply stays on the screen this long", 1, 600),
 )
 BY_NAME = {row.name: row for row in TABLE}
