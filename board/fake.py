@@ -80,7 +80,9 @@ class FakeButtons:
 
     def _change(self, name: str, down: bool) -> None:
         if name not in self.names:
-            raise BoardError(f"press {name}", "the board has no such button", f"use one of {self.names}")
+            raise BoardError(
+                f"press {name}", "the board has no such button", f"use one of {self.names}"
+            )
         if self._callback:
             self._callback(name, down)
 

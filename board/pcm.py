@@ -60,7 +60,9 @@ class Resampler:
         return row
 
     def _tap(self, x: float) -> float:
-        sinc = 1.0 if x == 0 else math.sin(math.pi * x * self._cutoff) / (math.pi * x * self._cutoff)
+        sinc = (
+            1.0 if x == 0 else math.sin(math.pi * x * self._cutoff) / (math.pi * x * self._cutoff)
+        )
         return sinc * (0.5 + 0.5 * math.cos(2 * math.pi * x / _TAPS))
 
 
@@ -96,7 +98,9 @@ def read_wav(path: Path, rate: int) -> bytes:
             width, channels, source = file.getsampwidth(), file.getnchannels(), file.getframerate()
             raw = file.readframes(file.getnframes())
     except (OSError, EOFError, wave.Error) as error:
-        raise BoardError(f"read {path}", str(error) or "it ends too early", "give a PCM WAV file") from error
+        raise BoardError(
+            f"read {path}", str(error) or "it ends too early", "give a PCM WAV file"
+        ) from error
     if not source or not channels:
         raise BoardError(f"read {path}", "it has no rate or no channel", "give a PCM WAV file")
     mono = _bytes(array.array("h", _mono(raw, width, channels)))
@@ -113,7 +117,9 @@ def _mono(raw: bytes, width: int, channels: int) -> Iterator[int]:
             if width == 1:  # 8 bit is unsigned, by the format
                 total += (raw[place] - 128) << 8
             else:
-                total += int.from_bytes(raw[place + width - 2 : place + width], "little", signed=True)
+                total += int.from_bytes(
+                    raw[place + width - 2 : place + width], "little", signed=True
+                )
         yield total // channels
 
 

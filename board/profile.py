@@ -56,7 +56,9 @@ def load(name: str, folder: Path = FOLDER) -> Profile:
     """Return the profile `name`. Raises BoardError."""
     path = folder / f"{name}.toml"
     if not name.replace("-", "").replace("_", "").isalnum() or not path.is_file():
-        raise BoardError(f"use board {name!r}", "there is no such profile", f"use one of {names(folder)}")
+        raise BoardError(
+            f"use board {name!r}", "there is no such profile", f"use one of {names(folder)}"
+        )
     try:
         data = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -4,10 +4,9 @@ Invariant: `said` holds every text that was drawn, in order, so that a test can 
 
 from __future__ import annotations
 
-from PIL import Image, ImageDraw
-
 from exo.device.font import Fonts
 from exo.device.text import Line, clusters, elide
+from PIL import Image, ImageDraw
 
 # 7 x 7, read as a picture
 ICONS = {

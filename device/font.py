@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from PIL import Image, ImageChops
-
 from exo.core.base.errors import BoardError
+from PIL import Image, ImageChops
 
 MAGIC = b"EXOFONT1"
 _HEAD = struct.Struct("<8sBBHI")
@@ -37,7 +36,9 @@ class FontFile:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             magic, self.height, self.ascent, self._runs, self.glyphs = _HEAD.unpack_from(self._map)
         except (OSError, ValueError, struct.error) as error:
-            raise BoardError(f"open font {path}", str(error), "install the project again") from error
+            raise BoardError(
+                f"open font {path}", str(error), "install the project again"
+            ) from error
         if magic != MAGIC:
             raise BoardError(f"open font {path}", "it is no font of ours", "install it again")
         self._bitmaps = _HEAD.size + self._runs * _RUN.size

@@ -8,12 +8,11 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-from PIL import Image
-
 from exo.device.canvas import Canvas
 from exo.device.font import Fonts
 from exo.device.locale import Texts
 from exo.device.text import Line, clusters, wrap
+from PIL import Image
 
 TOP = 12  # first row of pixels under the status line
 BAR = 2  # pixels at the right for the position bar: one of space, one of bar
@@ -204,7 +203,9 @@ def _bounce(canvas: Canvas, y: int, frame: int) -> None:
     for dot in range(5):
         x = canvas.width // 2 - 26 + 12 * dot
         size = 3 if dot == place else 1
-        canvas.draw.rectangle((x + 2 - size // 2, y - size // 2, x + 2 + size // 2, y + size // 2), fill=1)
+        canvas.draw.rectangle(
+            (x + 2 - size // 2, y - size // 2, x + 2 + size // 2, y + size // 2), fill=1
+        )
 
 
 def _wave(canvas: Canvas, levels: tuple[float, ...], middle: int, reach: int) -> None:

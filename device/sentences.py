@@ -10,13 +10,14 @@ SHORTEST = 2  # letters in a sentence: "1." alone is a number in a list, not a s
 LONGEST = 240  # characters that wait at most: what has no stop is cut at a comma or a space
 
 # words whose stop ends no sentence (English, German, French, Spanish, Italian)
-ABBREVIATIONS = frozenset(
-    """mr mrs ms dr prof sr jr st vs etc e.g i.e eg ie approx no nos vol fig al inc ltd co corp dept est
+_ABBREVIATIONS = """mr mrs ms dr prof sr jr st vs etc e.g i.e eg ie approx no nos vol fig al inc ltd co corp dept est
     gen gov hon rev sgt capt lt col maj cf ca a.m p.m am pm u.s u.k jan feb mar apr jun jul aug sep sept
     oct nov dec mon tue wed thu fri sat sun z.b d.h u.a usw bzw ggf evtl nr str bspw inkl vgl ca hr fr
-    hrsg abs mio mrd tel m mme mlle p.ex sra srta ud uds ej pág dott sig""".split()
+    hrsg abs mio mrd tel m mme mlle p.ex sra srta ud uds ej pág dott sig"""
+ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
+_END = re.compile(
+    r"[.!?…]+[\"'”’»)\]*_]*(?=\s+\S)|[。！？｡]++[」』”’）]*+(?=[\s\S])|\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)])\s)"
 )
-_END = re.compile(r"[.!?…]+[\"'”’»)\]*_]*(?=\s+\S)|[。！？｡]+[」』”’）]*(?=[\s\S])|\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)])\s)")
 _SOFT = re.compile(r"[,;:，、；：–—]\s*|\s")
 
 
@@ -70,16 +71,8 @@ class Splitter:
             return False  # an initial, an abbreviation
         if "." in word and all(len(part) == 1 for part in word.split(".")):
             return False  # a chain of initials
-        # "am 3. Mai", "1. first of a list": such a number goes on
-        return not (
-            word.isdigit() and len(word) <= 2 and (_month(after) or not before[: -len(word)].strip())
-        )
-
-
-def _month(after: str) -> bool:
-    months = "januar februar märz april mai juni juli august september oktober november dezember"
-    first = after.split()[0].strip(".,").lower() if after.split() else ""
-    return first in months.split()
+        # "am 3. Mai", "1. first of a list": waiting for the next stop costs less than a wrong cut
+        return not (word.isdigit() and len(word) <= 2)
 
 
 def speakable(text: str) -> str:
@@ -93,4 +86,9 @@ def speakable(text: str) -> str:
 
 def _silent(char: str) -> bool:
     code = ord(char)
-    return char in "•#*_`~|<>{}" or 0x2190 <= code <= 0x2BFF or 0xFE00 <= code <= 0xFE0F or code >= 0x1F000
+    return (
+        char in "•#*_`~|<>{}"
+        or 0x2190 <= code <= 0x2BFF
+        or 0xFE00 <= code <= 0xFE0F
+        or code >= 0x1F000
+    )

@@ -15,7 +15,9 @@ MARKS = 4  # marks laid over one letter at most: more only blacken it
 LONGEST = 20_000  # characters that are laid out at most
 BREAK_AFTER = frozenset("-\u2010\u2013\u2014/\u2026")
 # East Asian rules (JIS X 4051): these begin no line, those end none
-NOT_FIRST = frozenset("、。，．：；！？）］｝〕〉》」』】〙〗〟’”ー・…‥々ぁぃぅぇぉっゃゅょァィゥェォッャュョ,.!?;:)]}%")
+NOT_FIRST = frozenset(
+    "、。，．：；！？）］｝〕〉》」』】〙〗〟’”ー・…‥々ぁぃぅぇぉっゃゅょァィゥェォッャュョ,.!?;:)]}%"
+)
 NOT_LAST = frozenset("（［｛〔〈《「『【〘〖〝‘“([{")
 
 _ZWJ = "\u200d"

@@ -1,0 +1,211 @@
+"""exo-device: puts the handheld together from a board profile and runs it, in a terminal or by a script.
+
+Owns start, stop and exit codes: 0 done, 1 failed (the line says why), 2 wrong use. Invariant: however
+it ends, the terminal is as it was and what was started is stopped."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exo.board import profile as profiles
+from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
+from exo.board.pcm import write_wav
+from exo.board.ports import Microphone, Speaker
+from exo.core.base.clock import SystemClock
+from exo.core.base.errors import AlreadyRunning, BoardError, ExoError
+from exo.core.base.files import ProcessLock
+from exo.core.base.home import Home
+from exo.core.base.settings import Settings
+from exo.device.events import Quit
+from exo.device.launch import Services
+
+if TYPE_CHECKING:
+    from exo.device.handheld import Handheld
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run until the person quits or the script ends; returns an exit code."""
+    options = _parse(arguments)
+    home = Home.find(options.home)
+    try:
+        if options.script:
+            return _scripted(home, options)
+        return _interactive(home, options)
+    except ExoError as error:
+        print(f"exo-device: {error}", file=sys.stderr)
+        return 2 if error.code in ("script", "bad_use") else 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="exo-device", description="The handheld: screen, buttons and voice of Exo."
+    )
+    parser.add_argument("--home", metavar="DIR", help="home folder (default: EXO_HOME or ~/.exo)")
+    parser.add_argument(
+        "--board", metavar="NAME", help="board profile (default: the setting board)"
+    )
+    parser.add_argument(
+        "--script", type=Path, metavar="FILE", help="run actions from FILE, no terminal"
+    )
+    parser.add_argument(
+        "--shots", type=Path, metavar="DIR", help="folder for the script's pictures"
+    )
+    parser.add_argument(
+        "--audio-out", type=Path, metavar="FILE", help="write what was heard as WAV"
+    )
+    parser.add_argument(
+        "--no-services", action="store_true", help="start neither exod nor exo-models"
+    )
+    parser.add_argument(
+        "--fake-models", action="store_true", help="start exo-models without model files (tests)"
+    )
+    return parser.parse_args(arguments)
+
+
+@dataclass
+class _Rig:
+    """A handheld with its parts, not yet running."""
+
+    handheld: Handheld
+    stop: threading.Event
+
+    def run(self) -> None:
+        self.handheld.run()
+
+
+def build(
+    home: Home,
+    settings: Settings,
+    screen: FakePanel,
+    buttons: FakeButtons,
+    microphone: Microphone,
+    speaker: Speaker,
+    toggles: bool = False,
+) -> Handheld:
+    """Put a handheld together; its link runs, its loop does not yet."""
+    from exo.device.ear import Ear
+    from exo.device.events import Button
+    from exo.device.font import Fonts
+    from exo.device.handheld import Handheld
+    from exo.device.link import Exod
+    from exo.device.locale import Texts
+    from exo.device.pages import Pages
+    from exo.device.states import DEADLINES, Machine
+    from exo.device.voice import Voice
+
+    clock = SystemClock()
+    pages = Pages(screen.size, Fonts(), Texts(settings.text("screen.language")))
+    machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
+    handheld = Handheld(screen, pages, clock, machine, settings.number("screen.linger"), toggles)
+    models = home.models_socket
+    link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
+    ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
+    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
+    handheld.attach(ear, voice, link)
+    buttons.listen(lambda name, down: handheld.post(Button(name, down)))
+    link.start()
+    return handheld
+
+
+@contextlib.contextmanager
+def running(handheld: Handheld) -> Iterator[None]:
+    """Run the handheld's loop in a thread; quit it at the end."""
+    thread = threading.Thread(target=handheld.run, name="handheld", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        handheld.post(Quit())
+        thread.join(5)
+
+
+def _board(options: argparse.Namespace, settings: Settings) -> profiles.Profile:
+    return profiles.load(options.board or settings.text("board"))
+
+
+def _scripted(home: Home, options: argparse.Namespace) -> int:
+    from exo.device.script import Runner, ScriptError, parse
+
+    settings = Settings.load(home.settings_file)
+    board = _board(options, settings)
+    try:
+        source = options.script.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ExoError(f"read {options.script}", why, code="bad_use") from error
+    names = tuple(button.name for button in board.buttons)
+    steps = parse(source, names, options.script.parent, str(options.script))
+
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop.set())
+    panel, buttons = FakePanel(board.panel.size, board.panel.mode), FakeButtons(names)
+    microphone, speaker = FakeMicrophone(), FakeSpeaker()
+    with _alone(home), _services(home, options, stop):
+        handheld = build(home, settings, panel, buttons, microphone, speaker)
+        try:
+            with running(handheld):
+                Runner(handheld, panel, buttons, microphone, options.shots, stop).run(steps)
+        except ScriptError as error:
+            print(f"exo-device: {options.script}, {error}", file=sys.stderr)
+            return 1
+        finally:
+            if options.audio_out:
+                write_wav(options.audio_out, speaker.heard(), FakeSpeaker.RATE)
+    return 0
+
+
+def _interactive(home: Home, options: argparse.Namespace) -> int:
+    from exo.device import terminal
+
+    terminal.check(sys.stdin, sys.stdout)
+    settings = Settings.load(home.settings_file)
+    board = _board(options, settings)
+    with _alone(home), _services(home, options, None):
+        return terminal.run(home, settings, board, options.audio_out)
+
+
+@contextlib.contextmanager
+def _alone(home: Home) -> Iterator[None]:
+    """One handheld a home: two would answer the same question."""
+    home.make()
+    lock = ProcessLock(home.lock_file("device"), "exo-device")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def _services(
+    home: Home, options: argparse.Namespace, stop: threading.Event | None
+) -> Iterator[None]:
+    """exod and exo-models while we run."""
+
+    def report(text: str) -> None:
+        print(f"exo-device: {text}", file=sys.stderr, flush=True)
+
+    services = Services(home, report, options.fake_models)
+    try:
+        if not options.no_services:
+            services.start()
+            services.wait(stop.is_set if stop else lambda: False)
+        yield
+    finally:
+        services.stop()
+
+
+__all__ = ["AlreadyRunning", "BoardError", "build", "main", "running"]
+
+if __name__ == "__main__":
+    sys.exit(main())

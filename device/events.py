@@ -1,0 +1,127 @@
+"""What can happen to the handheld: everything its loop takes from its one queue."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Button:
+    """A button went down or up."""
+
+    name: str
+    down: bool
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A line was typed instead of spoken."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Wire:
+    """An event of exod's protocol, as it came."""
+
+    event: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Link:
+    """exod or exo-models (`part` core, models) came or went."""
+
+    part: str
+    up: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Called:
+    """A command's answer: its result, or the error's code and reason."""
+
+    kind: str
+    ticket: int
+    result: dict[str, Any] | None
+    code: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Loudness of what the microphone hears, 0 to 1."""
+
+    ticket: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a recording says; empty when nobody spoke."""
+
+    ticket: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Deaf:
+    """A recording came to nothing: `part` is microphone or models."""
+
+    ticket: int
+    part: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Uttered:
+    """A sentence begins to sound; `place` as it was given with it."""
+
+    ticket: int
+    place: int
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """All of a text was heard."""
+
+    ticket: int
+
+
+@dataclass(frozen=True)
+class Mute:
+    """Speech failed: `part` is speaker or models."""
+
+    ticket: int
+    part: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Quit:
+    """Go dark and end."""
+
+
+@dataclass(frozen=True)
+class Sync:
+    """`done` is set once everything posted before was taken and is on the screen."""
+
+    done: threading.Event
+
+
+Event = (
+    Button
+    | Typed
+    | Wire
+    | Link
+    | Called
+    | Level
+    | Heard
+    | Deaf
+    | Uttered
+    | Spoken
+    | Mute
+    | Quit
+    | Sync
+)

@@ -1,0 +1,571 @@
+"""The handheld itself: one loop takes events from one queue, moves the state machine, gives orders to
+the ear, the voice and the line to exod, and shows a page. Nothing that it calls waits.
+
+Invariant: only this loop changes what the handheld knows; whatever dies, the state machine's deadlines
+bring it back to idle."""
+
+from __future__ import annotations
+
+import datetime
+import queue
+import sys
+import threading
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
+
+from exo.board.screen import Screen
+from exo.core.base.clock import Clock
+from exo.core.base.errors import BoardError
+from exo.device import events as ev
+from exo.device.pages import Drawn, Pages, View
+from exo.device.reply import Reply
+from exo.device.states import Machine
+from PIL import ImageChops
+
+SHORT = 0.3  # seconds: a press that is shorter is no recording
+FRAME = 0.1  # seconds between two steps of an animation
+REPEAT = (0.4, 0.12)  # seconds until a held arrow repeats, and between repeats
+READ = 15.0  # letters a second that a notice stays, beside NOTICE seconds
+NOTICE = 4.0
+ARROWS = {"up": -1, "down": 1}
+
+
+class EarPort(Protocol):
+    """What hears (device.ear.Ear)."""
+
+    def start(self, ticket: int) -> None: ...
+    def finish(self) -> None: ...
+    def cancel(self) -> None: ...
+
+
+class VoicePort(Protocol):
+    """What speaks (device.voice.Voice)."""
+
+    @property
+    def on(self) -> bool: ...
+    def begin(self) -> int: ...
+    def say(self, ticket: int, sentence: str, place: int = 0) -> None: ...
+    def end(self, ticket: int) -> None: ...
+    def cancel(self) -> None: ...
+
+
+class LinkPort(Protocol):
+    """The line to exod (device.link.Exod)."""
+
+    session: str
+
+    def send(self, ticket: int, text: str) -> None: ...
+    def prefill(self) -> None: ...
+    def interrupt(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something a person should see. `level` is info, warning, error or timer."""
+
+    level: str
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a script sees of the handheld at one moment."""
+
+    state: str
+    history: tuple[str, ...]
+    screen: str
+    reply: str
+    busy: bool
+
+
+class Handheld:
+    """The device. `run` loops until quit; `step` is one round of it."""
+
+    def __init__(
+        self,
+        screen: Screen,
+        pages: Pages,
+        clock: Clock,
+        machine: Machine,
+        linger: float = 10.0,
+        toggles: bool = False,
+    ) -> None:
+        """`linger` seconds a finished reply stays; `toggles`: the talk key tells no release."""
+        self.screen, self.pages, self.clock, self.machine = screen, pages, clock, machine
+        self.linger, self.toggles = linger, toggles
+        self.texts = pages.texts
+        self.events: queue.SimpleQueue[ev.Event] = queue.SimpleQueue()
+        self.ear: EarPort
+        self.voice: VoicePort
+        self.link: LinkPort
+        self.reply = Reply(pages)
+        self.core_up: bool | None = None
+        self.models_up: bool | None = None
+        self._ticket = 0  # of the present question
+        self._levels: deque[float] = deque(maxlen=128)
+        self._barged = False  # the press that records has stopped something
+        self._turn_error = ""
+        self._notice = Notice("info", "")
+        self._notices: deque[Notice] = deque(maxlen=20)
+        self._notice_voice = 0
+        self._notice_scroll = 0
+        self._held: tuple[str, float] | None = None  # an arrow and when it repeats
+        self._shown: Drawn | None = None
+        self._dark = ""  # why the screen fails
+        self._lock = threading.Lock()  # for `snapshot` alone
+        self._heard = ""
+        self._doing = ""  # what the turn is at, a tool's name
+        self._rested = 0.0  # monotonic time since when the reply is complete
+        self._syncs: list[threading.Event] = []
+
+    def attach(self, ear: EarPort, voice: VoicePort, link: LinkPort) -> None:
+        """Connect the parts that post into `events`."""
+        self.ear, self.voice, self.link = ear, voice, link
+
+    def post(self, event: ev.Event) -> None:
+        """Hand over an event, from any thread."""
+        self.events.put(event)
+
+    def run(self) -> None:
+        """Loop until the state is off."""
+        while self.machine.state != "off":
+            self.step(FRAME if self._moving() else 0.5)
+
+    def step(self, wait: float = 0.0) -> None:
+        """Take what has happened (waiting at most `wait` seconds for it), then show it."""
+        try:
+            event = self.events.get(timeout=wait) if wait else self.events.get_nowait()
+            with self._lock:
+                self._take(event)
+                for _ in range(200):  # a flood of events must not keep the screen from being drawn
+                    self._take(self.events.get_nowait())
+        except queue.Empty:
+            pass
+        with self._lock:
+            self._tick()
+            self._show()
+        while self._syncs:
+            self._syncs.pop().set()
+
+    def snapshot(self, forget: bool = False) -> Snapshot:
+        """What is to be seen now; `forget` begins the history anew."""
+        with self._lock:
+            history = tuple(self.machine.history)
+            if forget:
+                self.machine.forget()
+            screen = self._shown.text if self._shown else ""
+            return Snapshot(
+                self.machine.state,
+                history,
+                screen,
+                self.reply.text,
+                self.busy or bool(self._pending),
+            )
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn or its speech is under way."""
+        return self.machine.state in ("listening", "thinking") or self.reply.active
+
+    @property
+    def _pending(self) -> int:
+        return self.events.qsize()
+
+    # events
+
+    def _take(self, event: ev.Event) -> None:
+        match event:
+            case ev.Button():
+                self._button(event.name, event.down)
+            case ev.Typed():
+                self._typed(event.text)
+            case ev.Wire():
+                self._wire(event.event)
+            case ev.Link():
+                self._linked(event)
+            case ev.Called():
+                self._called(event)
+            case ev.Level():
+                if event.ticket == self._ticket:
+                    self._levels.append(event.value)
+            case ev.Heard():
+                self._hear(event)
+            case ev.Deaf():
+                self._deaf(event)
+            case ev.Uttered():
+                self.reply.uttered(event.ticket, event.place)
+            case ev.Spoken():
+                self._spoken(event.ticket)
+            case ev.Mute():
+                self._mute(event)
+            case ev.Sync():
+                self._syncs.append(event.done)
+            case ev.Quit():
+                self._stop_all()
+                self.machine.fire("quit")
+
+    def _button(self, name: str, down: bool) -> None:
+        if not down:
+            self._held = None
+            if name == "talk" and self.machine.state == "listening":
+                self._release()
+            return
+        if name == "talk":
+            self._talk()
+        elif name == "back":
+            self._back()
+        elif name == "ok":
+            self._ok()
+        elif name in ARROWS:
+            self._held = (name, self.clock.monotonic() + REPEAT[0])
+            self._scroll(ARROWS[name])
+
+    def _talk(self) -> None:
+        if not self.machine.can("talk"):
+            return
+        self._barged = self.busy or self._speaking
+        self._stop_all()
+        self._ticket += 1
+        self._levels.clear()
+        self.machine.fire("talk")
+        self.ear.start(self._ticket)
+        self.link.prefill()
+
+    def _release(self) -> None:
+        if self.machine.elapsed >= SHORT:
+            self._heard = ""
+            self.ear.finish()
+            self.machine.fire("release")
+            return
+        self.ear.cancel()
+        if self._barged:  # a tap while it spoke: it was to be quiet, no more
+            self.machine.fire("back")
+            if self.reply.text:
+                self.machine.fire("show")
+                self.machine.touch(self.linger)
+        else:
+            self._say_notice("short", Notice("info", self.texts("hint.short")), aloud=False)
+
+    def _back(self) -> None:
+        state = self.machine.state
+        if state == "reply" and (self.reply.active or self._speaking):
+            self._stop_all()
+            self.machine.touch(self.linger)
+            return
+        self._stop_all()
+        self.machine.fire("back")
+
+    def _ok(self) -> None:
+        state = self.machine.state
+        if state == "notice":
+            self._back()
+        elif state == "reply" and not self.reply.active:
+            self.machine.fire("back")
+        elif state == "idle" and self.reply.text:
+            self.machine.fire("show")
+            self.machine.touch(self.linger)
+
+    def _scroll(self, lines: int) -> None:
+        if self.machine.state == "reply":
+            self.reply.scroll(lines)
+            if not self.reply.active:
+                self.machine.touch(self.linger)
+        elif self.machine.state == "notice":
+            self._notice_scroll = max(0, self._notice_scroll + lines)
+            self.machine.touch(self._notice_time())
+
+    def _typed(self, text: str) -> None:
+        if text.strip() and self.machine.can("send"):
+            self._stop_all()
+            self._ticket += 1
+            self.machine.fire("send")
+            self._ask(text)
+
+    def _ask(self, text: str) -> None:
+        """Send the question of the present ticket."""
+        self._turn_error, self._doing, self._heard = "", "", text
+        self.reply.begin(self._ticket, text, self.voice.begin() if self.voice.on else 0)
+        self.link.send(self._ticket, text)
+
+    def _hear(self, event: ev.Heard) -> None:
+        if event.ticket != self._ticket or self.machine.state not in ("thinking", "listening"):
+            return
+        if self.machine.state == "listening":  # the microphone ended by itself
+            self.machine.fire("release")
+        self.models_up = True
+        if event.text:
+            self.machine.touch()
+            self._ask(event.text)
+        else:
+            self._say_notice("nothing", Notice("info", self.texts("heard.nothing")), aloud=False)
+
+    def _deaf(self, event: ev.Deaf) -> None:
+        if event.ticket == self._ticket:
+            self._fail(self.texts(f"error.{event.part}", why=event.why))
+
+    def _mute(self, event: ev.Mute) -> None:
+        """Speech is a help: a reply that cannot be spoken can still be read."""
+        if self.reply.mute(event.ticket):
+            self._notices.append(self._error(self.texts(f"error.{event.part}", why=event.why)))
+            self._finish()
+
+    def _spoken(self, ticket: int) -> None:
+        if self.reply.spoken(ticket):
+            self._finish()
+        elif ticket == self._notice_voice:
+            self._notice_voice = 0
+
+    def _called(self, event: ev.Called) -> None:
+        if event.kind != "send":
+            return
+        if event.ticket != self._ticket or not self.reply.streaming:
+            if event.result and not self.reply.streaming:
+                self.link.interrupt()  # it was accepted after it had been given up
+            return
+        if event.result is None:
+            name = "error.core" if event.code == "service" else "error.turn"
+            self._fail(self.texts(name, why=event.why))
+        else:
+            self.reply.turn = str(event.result.get("turn", "")) or self.reply.turn
+
+    def _linked(self, event: ev.Link) -> None:
+        if event.part == "models":
+            self.models_up = event.up
+            return
+        before, self.core_up = self.core_up, event.up
+        if event.up:
+            if self.machine.state == "starting":
+                self.machine.fire("ready")
+        elif before and (self.reply.streaming or self.machine.state == "thinking"):
+            self._fail(self.texts("error.core", why=event.why))
+
+    # the protocol
+
+    def _wire(self, event: dict[str, object]) -> None:
+        kind, body = event.get("type"), event.get("body")
+        if not isinstance(body, dict):
+            return
+        mine = event.get("session") == self.link.session
+        if kind == "notice":
+            if mine or not event.get("session"):
+                self._noticed(body)
+            return
+        if not mine or not self.reply.streaming:
+            return
+        turn = str(body.get("turn", ""))
+        if kind == "turn.started" and not self.reply.turn:
+            self.reply.turn = turn
+        if turn != self.reply.turn or not turn:
+            return
+        if self.machine.state in ("thinking", "reply"):
+            self.machine.touch()
+        if kind == "message.delta":
+            self._text(self.reply.delta(str(body.get("message")), str(body.get("text", ""))))
+        elif kind == "message.completed" and isinstance(message := body.get("message"), dict):
+            if message.get("role") == "assistant" and message.get("text"):
+                self._text(self.reply.whole(str(message.get("id")), str(message["text"])))
+        elif kind == "tool.started":
+            self._doing = str(body.get("tool", ""))
+        elif kind == "turn.completed":
+            self._completed(str(body.get("stop_reason", "end")))
+
+    def _text(self, sentences: list[tuple[int, str]]) -> None:
+        """Have finished sentences of the reply spoken; the first words turn the page."""
+        for place, sentence in sentences:
+            self.voice.say(self.reply.voice, sentence, place)
+        if self.reply.text and self.machine.state == "thinking":
+            self.machine.fire("text")
+
+    def _completed(self, reason: str) -> None:
+        for place, sentence in self.reply.end(reason):
+            self.voice.say(self.reply.voice, sentence, place)
+        if reason not in ("end", "interrupted", "length", "rounds") and not self.reply.text:
+            self._fail(self.texts("error.turn", why=self._turn_error or reason))
+            return
+        if self._turn_error or reason == "error":
+            self._turn_error = self._turn_error or self.texts("error.unknown")
+            self._notices.append(self._error(self.texts("error.turn", why=self._turn_error)))
+        if self.machine.state == "thinking":
+            self.machine.fire("done")
+        if self.reply.voice:
+            self.voice.end(self.reply.voice)
+        self._finish()
+
+    def _finish(self) -> None:
+        """The reply is read for a while more once nothing of it is to come."""
+        if self.machine.state == "reply" and not self.reply.active:
+            self.machine.touch(self.linger)
+            self._rested = self.clock.monotonic()
+
+    def _noticed(self, body: dict[str, object]) -> None:
+        level, code, text = (str(body.get(key, "")) for key in ("level", "code", "text"))
+        if level == "error" and self.reply.streaming:
+            self._turn_error = text
+            return
+        level = "timer" if code in ("timer", "reminder") else level
+        self._notices.append(Notice(level if level in LEVELS else "info", text))
+
+    # notices
+
+    def _fail(self, why: str) -> None:
+        """Something the person waited for came to nothing."""
+        self._stop_all()
+        self._say_notice("failed", self._error(why), aloud=False)
+
+    def _error(self, why: str) -> Notice:
+        return Notice("error", why)
+
+    def _say_notice(self, trigger: str, notice: Notice, aloud: bool = True) -> None:
+        if not self.machine.fire(trigger):
+            return
+        self._notice, self._notice_scroll = notice, 0
+        self.machine.touch(self._notice_time())
+        if aloud and self.voice.on and self.models_up:
+            self._notice_voice = self.voice.begin()
+            self.voice.say(self._notice_voice, notice.text)
+            self.voice.end(self._notice_voice)
+
+    def _notice_time(self) -> float:
+        return NOTICE + len(self._notice.text) / READ
+
+    def _stop_all(self) -> None:
+        """Silence, and end the turn and the recording that are under way."""
+        if self.reply.streaming:
+            self.link.interrupt()
+        if self.machine.state == "listening":
+            self.ear.cancel()
+        if self.reply.active or self._speaking:
+            self.voice.cancel()
+        if self.machine.state == "thinking":
+            self.ear.cancel()
+            self._ticket += 1
+        self._notice_voice = 0
+        self.reply.stop()
+
+    @property
+    def _speaking(self) -> bool:
+        return bool(self._notice_voice)
+
+    # time
+
+    def _tick(self) -> None:
+        state = self.machine.state
+        if self._held and self.clock.monotonic() >= self._held[1]:
+            name = self._held[0]
+            self._held = (name, self.clock.monotonic() + REPEAT[1])
+            self._scroll(ARROWS[name])
+        if state == "notice" and self._speaking and self.machine.elapsed < 30:
+            self.machine.touch(2.0)
+        if state == "reply" and self.reply.speaking and not self.reply.streaming:
+            self.machine.touch(self.linger)
+        if self.machine.tick():
+            self._timed_out(state)
+        if self._notices and self._free():
+            self._say_notice("notice", self._notices.popleft())
+
+    def _timed_out(self, state: str) -> None:
+        if state == "listening":
+            self.ear.finish()
+        elif state == "starting":
+            self._say_notice_now(self._error(self.texts("error.starting", why=self._why_not())))
+        elif state == "thinking":
+            if self.reply.streaming:
+                self.link.interrupt()
+            self.ear.cancel()
+            self.reply.stop()
+            self._ticket += 1
+            self._say_notice_now(self._error(self.texts("error.slow")))
+        else:
+            self._stop_all()
+
+    def _say_notice_now(self, notice: Notice) -> None:
+        """Fill in the notice of a state that was entered already."""
+        self._notice, self._notice_scroll = notice, 0
+        self.machine.touch(self._notice_time())
+
+    def _why_not(self) -> str:
+        return self.texts("idle.no_core")
+
+    def _free(self) -> bool:
+        """Whether a notice that waits may be shown now."""
+        state = self.machine.state
+        if state == "reply":
+            return not self.reply.active and self.clock.monotonic() - self._rested > 3
+        return state == "idle"
+
+    def _moving(self) -> bool:
+        """Whether the page changes by itself several times a second."""
+        return self.busy or self.machine.state in ("starting", "notice") or self._held is not None
+
+    # the screen
+
+    def view(self) -> View:
+        """The page as it is now."""
+        state, now = self.machine.state, self.clock.local()
+        frame = int(self.machine.elapsed / (2 * FRAME))
+        common = {"pending": bool(self._notices), "core": self.core_up is not False}
+        common["voice"] = self.models_up is not False and self.voice.on
+        if state == "idle":
+            return View("idle", _minute(now), hint=self._hint(), **common)
+        zero = datetime.datetime.min
+        if state == "starting":
+            return View("starting", zero, text=self.texts("starting.exod"), frame=frame)
+        if state == "listening":
+            hint = self.texts("listening.toggle" if self.toggles else "listening.hint")
+            seconds = int(self.machine.elapsed)
+            return View("listening", zero, hint=hint, elapsed=seconds, levels=tuple(self._levels))
+        if state == "thinking":
+            title = (
+                self.texts("thinking.tool", tool=self._doing)
+                if self._doing
+                else self.texts("thinking")
+            )
+            text = self._heard or self.texts("thinking.hearing")
+            return View(
+                "thinking", zero, title, text, elapsed=int(self.machine.elapsed), frame=frame
+            )
+        if state == "reply":
+            return self.reply.view(zero, frame, bool(self._notices))
+        if state == "notice":
+            notice = self._notice
+            return View(
+                "notice",
+                zero,
+                notice.title or self.texts(f"notice.{notice.level}"),
+                notice.text,
+                notice.level,
+                self.texts("notice.hint"),
+                scroll=self._notice_scroll,
+            )
+        return View("off", zero)
+
+    def _hint(self) -> str:
+        if self.core_up is False:
+            return self.texts("idle.no_core")
+        return self.texts("idle.hint" if self.models_up is not False else "idle.no_voice")
+
+    def _show(self) -> None:
+        """Draw the page; send to the panel the part that changed, nothing when none did."""
+        drawn = self.pages.draw(self.view())
+        before, self._shown = self._shown, drawn
+        box = None
+        if before is not None:
+            box = ImageChops.logical_xor(before.image, drawn.image).getbbox()
+            if box is None and not self._dark:
+                return
+        try:
+            self.screen.show(drawn.image, None if self._dark else box)
+            self._dark = ""
+        except BoardError as error:
+            if not self._dark:
+                print(f"exo-device: {error}", file=sys.stderr)
+            self._dark = str(error)  # the next round tries again; everything else goes on
+
+
+LEVELS = ("info", "warning", "error", "timer")
+
+
+def _minute(when: datetime.datetime) -> datetime.datetime:
+    return when.replace(second=0, microsecond=0)

@@ -1,0 +1,196 @@
+"""Servers that stand in for exod and exo-models, on the same HTTP base as the real ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exo.core.base.httpd import HttpError, HttpServer, Request, Response, json_response
+
+
+class Server:
+    """An HttpServer in a thread of its own; `start` and `kill` as often as a test wants."""
+
+    def __init__(self, socket: Path) -> None:
+        self.socket = socket
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    async def handle(self, request: Request) -> Response:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        ready = threading.Event()
+        self._loop = asyncio.new_event_loop()
+
+        async def serve() -> None:
+            self._end = asyncio.Event()
+            server = HttpServer(self.handle)
+            await server.listen_unix(self.socket)
+            ready.set()
+            await self._end.wait()
+            await server.close()
+
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(serve(),))
+        self._thread.start()
+        assert ready.wait(5)
+
+    def kill(self) -> None:
+        """Go away at once, in the middle of whatever it does."""
+        if self._loop and self._thread:
+            self._loop.call_soon_threadsafe(self._end.set)
+            self._thread.join(5)
+            self._loop.close()
+            self._loop = self._thread = None
+
+
+class FakeExod(Server):
+    """Answers each turn with `answer(text)`: a list of pieces; a float is a pause, an Exception's text
+    an error."""
+
+    def __init__(self, socket: Path) -> None:
+        super().__init__(socket)
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.events: list[dict[str, Any]] = []
+        self.sessions: set[str] = set()
+        self.answer: Callable[[str], list[Any]] = lambda text: ["You said ", text, "."]
+        self._turns: dict[str, asyncio.Task[None]] = {}
+        self._number = 0
+
+    async def handle(self, request: Request) -> Response:
+        if request.path == "/command":
+            command = await request.json()
+            assert isinstance(command, dict)
+            self.calls.append((command["type"], command["body"]))
+            try:
+                result = self._command(command["type"], command["body"])
+            except HttpError as error:
+                return json_response(
+                    {"id": command["id"], "ok": False, "error": {"code": error.code, "message": error.message}}
+                )
+            return json_response({"id": command["id"], "ok": True, "result": result})
+        return Response(self._stream(int(request.query["since"])), content_type="text/event-stream")
+
+    def _command(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+        if kind == "hello":
+            return {"protocol": 1, "server": "fake", "seq": len(self.events), "capabilities": []}
+        if kind == "session.create":
+            session = f"s{len(self.sessions) + 1}"
+            self.sessions.add(session)
+            return {"session": session}
+        session = body["session"]
+        if session not in self.sessions:
+            raise HttpError(400, "unknown_session", f"there is no session {session}")
+        if kind == "turn.interrupt":
+            task = self._turns.get(session)
+            if task and not task.done():
+                task.cancel()
+            return {"interrupted": bool(task)}
+        if kind == "turn.send":
+            self._number += 1
+            turn = f"t{self._number}"
+            self._turns[session] = asyncio.ensure_future(self._turn(session, turn, body["text"]))
+            return {"accepted": True, "turn": turn}
+        return {"session": session}
+
+    async def _turn(self, session: str, turn: str, text: str) -> None:
+        self.emit(session, "turn.started", {"turn": turn})
+        said, reason = "", "end"
+        try:
+            for piece in self.answer(text):
+                if isinstance(piece, Exception):
+                    self.emit(session, "notice", {"level": "error", "code": "x", "text": str(piece)})
+                    reason = "error"
+                elif isinstance(piece, str):
+                    said += piece
+                    body = {"turn": turn, "message": f"m{turn}", "text": piece}
+                    self.emit(session, "message.delta", body)
+                else:
+                    await asyncio.sleep(piece)
+        except asyncio.CancelledError:
+            reason = "interrupted"
+        if said:
+            message = {"id": f"m{turn}", "role": "assistant", "text": said}
+            self.emit(session, "message.completed", {"turn": turn, "message": message})
+        self.emit(session, "turn.completed", {"turn": turn, "stop_reason": reason, "usage": {}})
+
+    def emit(self, session: str | None, kind: str, body: dict[str, Any]) -> None:
+        seq = len(self.events) + 1
+        self.events.append(
+            {"id": str(seq), "seq": seq, "session": session, "type": kind, "ts": 0, "body": body}
+        )
+
+    def notice(self, level: str, code: str, text: str) -> None:
+        """Tell everyone something, from any thread."""
+        self.emit("", "notice", {"level": level, "code": code, "text": text})
+
+    async def _stream(self, since: int) -> AsyncIterator[bytes]:
+        while True:
+            for event in self.events[since:]:
+                yield f"id: {event['seq']}\ndata: {json.dumps(event)}\n\n".encode()
+                since = event["seq"]
+            await asyncio.sleep(0.005)
+
+
+class FakeModels(Server):
+    """Hears `hears`; speaks a tone of 20 ms a letter."""
+
+    RATE = 22_050
+
+    def __init__(self, socket: Path) -> None:
+        super().__init__(socket)
+        self.hears = "what is the capital of france"
+        self.spoken: list[str] = []
+        self.recorded: list[bytes] = []
+        self.abandoned = 0
+        self.refuses = ""
+
+    async def handle(self, request: Request) -> Response:
+        if self.refuses:
+            raise HttpError(503, "model_missing", self.refuses)
+        if request.path == "/v1/audio/transcriptions":
+            pcm = b""
+            try:
+                async for piece in request.chunks():
+                    pcm += piece
+            except ConnectionError:
+                self.abandoned += 1
+                raise
+            self.recorded.append(pcm)
+            loud = any(abs(value) > 500 for (value,) in struct.iter_unpack("<h", pcm))
+            return json_response({"text": self.hears if loud else "", "language": "en"})
+        body = await request.json()
+        assert isinstance(body, dict)
+        self.spoken.append(body["input"])
+        return Response(
+            self._tone(len(body["input"])),
+            content_type="audio/pcm",
+            headers={"X-Sample-Rate": str(self.RATE)},
+        )
+
+    async def _tone(self, letters: int) -> AsyncIterator[bytes]:
+        for _ in range(letters):
+            yield struct.pack("<h", 8000) * (self.RATE // 50)
+
+
+@pytest.fixture
+def exod(tmp_path: Path) -> Iterator[FakeExod]:
+    server = FakeExod(tmp_path / "state" / "exod.sock")
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Iterator[FakeModels]:
+    server = FakeModels(tmp_path / "state" / "models.sock")
+    server.start()
+    yield server
+    server.kill()
