@@ -58,7 +58,8 @@ class Client:
         retry: float = 30.0,
     ) -> Iterator[dict[str, Any]]:
         """Yield events numbered above `since` (None: only new ones), then live ones, for ever or until
-        `stop` is set (looked at once a second). A lost connection is resumed without loss; raises
+        `stop` is set (looked at once a second). A `fault` (the disk refuses) and `truncated` (older
+        events are gone) come with seq 0: they are no events of the record. A lost connection is resumed without loss; raises
         ServiceError when exod stays away for `retry` seconds."""
         last = since
         if last is None:
@@ -123,8 +124,13 @@ def _rearm(answer: http.client.HTTPResponse) -> None:
 
 def _parse_events(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
     """Server-Sent Events (WHATWG HTML 9.2) as exod sends them: one `data:` line an event."""
+    name = ""
     for line in lines:
-        if line.startswith(b"data:"):
+        if line.startswith(b"event:"):
+            name = line[6:].strip().decode()
+        elif line.startswith(b"data:"):
             value = json.loads(line[5:])
-            if isinstance(value, dict) and "seq" in value:
-                yield value
+            if name:
+                value = {"seq": 0, "session": None, "type": name, "body": value}
+            name = ""
+            yield value

@@ -1,0 +1,90 @@
+"""The `exo` command: one table of sub-commands, each in a module that is imported when it is called.
+
+Exit codes: 0 done, 1 failed with one line (what, on what, why, what to do), 2 wrong use."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from exo.core.base.errors import ExoError
+
+# name -> (module, function, help, arguments); every command also takes --home and --json
+Arguments = tuple[tuple[tuple[str, ...], dict[str, Any]], ...]
+SESSION = (("--session",), {"metavar": "S", "help": "go on with this session"})
+COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
+    "ask": (
+        "ask",
+        "ask",
+        "one turn, the reply on stdout; starts Exo in the background if none runs",
+        ((("text",), {"metavar": "TEXT", "help": "what you say (-: read it from stdin)"}), SESSION),
+    ),
+    "chat": ("ask", "chat", "turns in a line terminal", (SESSION,)),
+    "serve": ("serve", "serve", "exod and exo-models in the foreground, until Ctrl-C", ()),
+    "doctor": ("doctor", "doctor", "what is missing or wrong here, and what mends it", ()),
+    "bench": (
+        "bench",
+        "bench",
+        "measure, beside a peer or the bare library",
+        (
+            (("name",), {"metavar": "NAME", "nargs": "?", "help": "which bench (none: list them)"}),
+            (
+                ("--rounds",),
+                {"type": int, "default": 0, "help": "repetitions (0: the bench's own)"},
+            ),
+        ),
+    ),
+}
+# modules that add their own sub-commands: register(subparsers)
+GROUPS = ("exo.models.commands", "exo.tools.footprint")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    root = argparse.ArgumentParser(
+        prog="exo", description="Exo, a pocket companion for one person."
+    )
+    sub = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (module, function, text, arguments) in COMMANDS.items():
+        command = sub.add_parser(name, help=text, description=text)
+        for words, extra in arguments:
+            command.add_argument(*words, **extra)
+        command.add_argument(
+            "--home", metavar="DIR", help="home folder (default: EXO_HOME, ~/.exo)"
+        )
+        command.add_argument("--json", action="store_true", help="print one JSON object")
+        command.set_defaults(run=_late(module, function))
+    for module in GROUPS:
+        importlib.import_module(module).register(sub)
+    return root
+
+
+def _late(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    def run(options: argparse.Namespace) -> int:
+        return int(getattr(importlib.import_module(f"exo.tools.{module}"), function)(options))
+
+    return run
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry of the script `exo`."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.run(options) or 0)
+    except ExoError as error:
+        print(f"exo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # the reader of our output went away (`exo ... | head`): nothing is left to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
