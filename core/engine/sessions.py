@@ -19,6 +19,7 @@ from exo.core.protocol.codec import from_json, refused, to_json
 from exo.core.protocol.schema import Message, SessionInfo, ToolResult
 
 FORMAT = 1
+CACHED = 4  # sessions whose messages stay decoded
 _COLUMNS = "id, title, created, updated, turns"
 
 
@@ -47,6 +48,7 @@ class Sessions:
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
+        self._cache: dict[str, tuple[int, list[Message]]] = {}  # session -> last row read, messages
 
     def create(self, title: str, cwd: str) -> str:
         """Add a session row; returns its id."""
@@ -74,9 +76,18 @@ class Sessions:
         return Path(str(rows[0][0]))
 
     def messages(self, session: str) -> list[Message]:
-        query = "SELECT data FROM messages WHERE session = ? ORDER BY n"
-        rows = self._database.rows(query, session)
-        return [from_json(Message, json.loads(str(row[0])), "message") for row in rows]
+        """All of them, oldest first; only rows that are new since the last call are decoded."""
+        last, known = self._cache.pop(session, (0, []))
+        query = "SELECT n, data FROM messages WHERE session = ? AND n > ? ORDER BY n"
+        for n, data in self._database.rows(query, session, last):
+            last = int(str(n))
+            known.append(from_json(Message, json.loads(str(data)), "message"))
+        if self._database.link.in_transaction:
+            return known  # rows that may yet be rolled back are not remembered
+        self._cache[session] = (last, known)
+        while len(self._cache) > CACHED:
+            del self._cache[next(iter(self._cache))]
+        return list(known)
 
     def add(self, session: str, turn: str, message: Message) -> None:
         """Append a message."""

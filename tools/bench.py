@@ -1,0 +1,81 @@
+"""`exo bench NAME`: measures beside a peer in the same run, prints rows and ratios. A bench makes its own
+home in a temporary folder and leaves the person's alone."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import json
+import platform
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from exo.core.base.errors import ExoError
+
+# name -> what it measures; the module of that name in exo.tools.benches has run(rounds)
+TABLE = {
+    "turn": "delay that the core adds to a turn, beside asking the model server directly",
+    "prefix": "prompt tokens computed over a conversation of 30 turns; cold starts with a saved prefix",
+    "voice": "button release to first character and first sound, beside the models one after the other",
+    "card": "bytes written to the card by a spoken turn, all processes",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row: `aim` is what the design asks for ("" when it asks nothing)."""
+
+    name: str
+    value: float
+    unit: str
+    aim: str = ""
+
+
+Say = Callable[[str], None]
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Run one bench, or list them."""
+    if options.name is None:
+        for name, text in TABLE.items():
+            print(f"{name:8} {text}")
+        return 0
+    if options.name not in TABLE:
+        raise ExoError(f"bench {options.name}", "there is none of that name", "see `exo bench`")
+    module = importlib.import_module(f"exo.tools.benches.{options.name}")
+    figures: list[Figure] = list(module.run(options.rounds, _say))
+    if options.json:
+        print(json.dumps({"bench": options.name, "rows": [asdict(row) for row in figures]}))
+    else:
+        print(f"{options.name}: {TABLE[options.name]}")
+        print(f"{datetime.date.today()}, {machine()}")
+        print("\n".join(table(figures)))
+    return 0
+
+
+def table(figures: Iterable[Figure]) -> list[str]:
+    """Lines of text, aligned."""
+    rows = list(figures)
+    width = max(len(row.name) for row in rows)
+    return [
+        f"  {row.name:{width}}  {row.value:10.4g} {row.unit:8} {row.aim and f'(aim {row.aim})'}".rstrip()
+        for row in rows
+    ]
+
+
+def machine() -> str:
+    """The processor's name, its cores and the Python, for the record of a figure."""
+    model = ""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("model name", "Model")):
+            model = line.partition(":")[2].strip()
+            break
+    cores = len(list(Path("/sys/devices/system/cpu").glob("cpu[0-9]*")))
+    return f"{model or platform.machine()}, {cores} cores, Python {platform.python_version()}"
+
+
+def _say(text: str) -> None:
+    print(f"  ... {text}", file=sys.stderr, flush=True)
