@@ -51,6 +51,9 @@ TABLE = (
     Setting("models.window", 4096, "tokens", "context window of the language model", 512, 131072),
     Setting("models.threads", 0, "threads", "threads a model computes with (0: all cores)", 0, 64),
     Setting("models.queue", 8, "requests", "requests that may wait for one model", 1, 100),
+    Setting(
+        "models.prefix_mb", 128, "MB", "saved prompt prefixes may take this much disk", 0, 65536
+    ),
     # exo-device
     Setting("board", "sim", "", "board profile"),
     Setting("voice.backend", "piper", "", "what speaks", choices=("piper", "espeak", "off")),
