@@ -1,0 +1,88 @@
+"""Sentence embeddings by MiniLM on onnxruntime. Owns tokenising, mean pooling and the unit length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exo.models.onnx import session
+
+BATCH = 16  # texts at a time
+ROOM = 4096  # tokens at a time, padding included: bounds the memory of a batch
+
+
+@dataclass
+class Embedded:
+    """`vectors` in the order asked; `cut` counts texts longer than the model's limit."""
+
+    vectors: list[list[float]]
+    tokens: int
+    cut: int
+
+
+class Embedder:
+    """One loaded model of `window` tokens."""
+
+    def __init__(self, folder: Path, model: str, window: int, threads: int) -> None:
+        """Raises onnxruntime's or tokenizers' errors for files that are no model."""
+        import tokenizers
+
+        self._tokens = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokens.no_padding()
+        self._tokens.no_truncation()
+        self._window = window
+        self._session = session(folder / model, threads)
+        self._inputs = {each.name for each in self._session.get_inputs()}
+        self.embed(["warm"])
+
+    def embed(self, texts: list[str]) -> Embedded:
+        """Unit vectors of the texts; an empty list gives an empty list."""
+        # a text of a megabyte is cut before it is tokenised: more than 16 letters a token is rare
+        most = self._window * 16
+        encoded = [each.ids for each in self._tokens.encode_batch([text[:most] for text in texts])]
+        cut = sum(
+            len(ids) > self._window or len(text) > most
+            for ids, text in zip(encoded, texts, strict=True)
+        )
+        ids = [
+            each if len(each) <= self._window else [*each[: self._window - 1], each[-1]]
+            for each in encoded
+        ]
+        out: list[list[float]] = [[] for _ in texts]
+        # by length, so that a batch holds little padding
+        order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
+        for batch in _batches(order, ids):
+            for index, vector in zip(batch, self._run([ids[i] for i in batch]), strict=True):
+                out[index] = vector.tolist()
+        return Embedded(out, sum(len(each) for each in ids), cut)
+
+    def _run(self, ids: list[list[int]]) -> Any:
+        import numpy as np
+
+        longest = max(len(each) for each in ids)
+        tokens = np.zeros((len(ids), longest), np.int64)
+        mask = np.zeros((len(ids), longest), np.int64)
+        for row, each in enumerate(ids):
+            tokens[row, : len(each)] = each
+            mask[row, : len(each)] = 1
+        feeds = {
+            "input_ids": tokens,
+            "attention_mask": mask,
+            "token_type_ids": np.zeros_like(tokens),
+        }
+        hidden = self._session.run(None, {k: v for k, v in feeds.items() if k in self._inputs})[0]
+        weight = mask[:, :, None].astype(np.float32)
+        mean = (hidden * weight).sum(1) / np.maximum(weight.sum(1), 1e-9)
+        return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
+
+
+def _batches(order: list[int], ids: list[list[int]]) -> list[list[int]]:
+    """Group indices, ascending by length, into batches within BATCH and ROOM."""
+    out: list[list[int]] = []
+    for index in order:
+        full = out and (len(out[-1]) >= BATCH or (len(out[-1]) + 1) * len(ids[index]) > ROOM)
+        if not out or full:
+            out.append([])
+        out[-1].append(index)
+    return out

@@ -1,0 +1,125 @@
+"""A recording while it arrives: voice activity as it comes, the words guessed at every pause. Owns the
+guess: at the end it is taken when nothing was voiced after it, so that the text is there at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import TYPE_CHECKING
+
+from exo.models.audio import RATE, BadAudio, from_pcm
+from exo.models.backend import Heard
+from exo.models.vad import Activity, Vad
+from exo.models.whisper import Whisper
+
+if TYPE_CHECKING:
+    from exo.models.audio import Samples
+
+PAUSE = 0.35  # seconds of silence after which the words so far are guessed
+LEAST = 0.4  # seconds of speech that are worth a guess
+
+Lease = Callable[[], AbstractAsyncContextManager[Whisper]]
+
+
+class Ear:
+    """One recording. `whisper` None: voice activity alone."""
+
+    def __init__(
+        self, vad: Vad, whisper: Lease | None, language: str, longest: float, stack: AsyncExitStack
+    ) -> None:
+        self._activity: Activity = vad.begin()
+        self._whisper, self._language, self._longest = whisper, language, longest
+        self._stack = stack
+        self._parts: list[Samples] = []
+        self._count = 0
+        self._odd = b""
+        self._guess: asyncio.Task[tuple[str, str]] | None = None
+        self._guessed_to = 0  # the guess holds speech up to this sample
+
+    async def feed(self, pcm: bytes) -> None:
+        raw = self._odd + pcm
+        whole = len(raw) // 2 * 2
+        self._odd = raw[whole:]
+        samples = from_pcm(raw[:whole])
+        self._count += len(samples)
+        if self._count > self._longest * RATE:
+            raise BadAudio("listen", f"the recording is longer than {self._longest:g} s")
+        self._parts.append(samples)
+        # a minute in one piece is judged in half a second: not in the loop that serves everybody
+        for place in range(0, len(samples), RATE * 2):
+            await asyncio.to_thread(self._activity.feed, samples[place : place + RATE * 2])
+        self._think_ahead()
+
+    async def finish(self) -> Heard:
+        await asyncio.to_thread(self._activity.finish)
+        spans, duration = self._activity.spans(), self._count / RATE
+        if self._whisper is None or not spans:
+            return Heard("", self._language or "en", duration, spans)
+        if self._guess is None or self._guessed_to != self._activity.voiced_until():
+            await self._forget()
+            self._begin()
+        assert self._guess is not None  # _begin made it
+        text, language = await self._guess
+        return Heard(text, language, duration, spans)
+
+    async def close(self) -> None:
+        await self._forget()
+        await self._stack.aclose()
+
+    def _think_ahead(self) -> None:
+        until = self._activity.voiced_until()
+        spoken = sum(end - start for start, end in self._activity.spans())
+        if self._whisper is None or spoken < LEAST or self._activity.silence < PAUSE:
+            return
+        if self._guessed_to == until or (self._guess and not self._guess.done()):
+            return
+        self._begin()
+
+    def _begin(self) -> None:
+        import numpy as np
+
+        samples = np.concatenate(self._parts)
+        self._parts = [samples]
+        self._guessed_to = self._activity.voiced_until()
+        self._guess = asyncio.create_task(self._transcribe(samples, self._activity.spans()))
+
+    async def _transcribe(
+        self, samples: Samples, spans: list[tuple[float, float]]
+    ) -> tuple[str, str]:
+        assert self._whisper is not None  # only asked for words with one
+        async with self._whisper() as model:
+            return await asyncio.to_thread(model.transcribe, samples, spans, self._language)
+
+    async def _forget(self) -> None:
+        """Let a guess under way go; a thread cannot be stopped, so its end is waited for by nobody."""
+        if self._guess is not None:
+            self._guess.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await self._guess
+            self._guess = None
+
+
+async def spoken(
+    say: Callable[[str, str, float], bytes], pieces: list[tuple[str, str]], speed: float
+) -> AsyncIterator[bytes]:
+    """Each clause as raw PCM, synthesised in a thread while the one before is being sent."""
+    ahead: asyncio.Task[bytes] | None = None
+    try:
+        for index, _ in enumerate(pieces):
+            ahead = ahead or asyncio.create_task(asyncio.to_thread(say, *pieces[index], speed))
+            ready = await ahead
+            follows = index + 1 < len(pieces)
+            ahead = (
+                asyncio.create_task(asyncio.to_thread(say, *pieces[index + 1], speed))
+                if follows
+                else None
+            )
+            if ready:
+                yield ready
+    finally:
+        if ahead is not None:
+            ahead.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await ahead

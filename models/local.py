@@ -1,0 +1,288 @@
+"""The real models behind the routes. Owns which row of the catalog serves a request, how each format is
+loaded, and the bridge between the event loop and the threads that compute."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from exo.core.base.errors import ExoError, ModelMissing
+from exo.core.base.home import Home, models_folder
+from exo.core.base.settings import Settings
+from exo.models import ear, espeak
+from exo.models.audio import from_wav, to_pcm
+from exo.models.backend import ChatEvent, Finished, Listener
+from exo.models.catalog import Catalog, ModelCorrupt, Row
+from exo.models.hearing import Ear, spoken
+from exo.models.memory import rss_mb
+from exo.models.pool import Pool
+from exo.models.replies import BadRequest
+from exo.models.requests import ChatRequest, Message, SpeechRequest
+from exo.models.writer import Job, Writer
+
+PREFIX_LAYOUT = (
+    "q8_0 q8_0 llama-cpp-python 0.3.36"  # what saved prefixes depend on beside the model
+)
+CHAT = ("main", "aux")
+
+
+class LocalBackend:
+    """Backend over the catalog's files."""
+
+    def __init__(self, home: Home, settings: Settings) -> None:
+        self._home, self._settings = home, settings
+        self.catalog = Catalog(models_folder())
+        self._threads = settings.count("models.threads") or os.cpu_count() or 1
+        self._window = settings.count("models.window")
+        self._longest = settings.number("listen.longest") * 2
+        self._pool = Pool(
+            settings.number("models.ram_mb"),
+            settings.number("models.idle"),
+            self._load,
+            lambda model: model.close() if hasattr(model, "close") else None,
+        )
+        self._one: dict[str, asyncio.Lock] = {}
+        self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
+
+    async def chat(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+        row = self._row(request.model, CHAT)
+        async with self._pool.lease(row) as writer:
+            job, events = _submit(writer, request, prefill=False)
+            try:
+                while True:
+                    event = await events.get()
+                    if isinstance(event, Exception):
+                        raise event
+                    if event is None:
+                        return
+                    yield event
+                    if isinstance(event, Finished):
+                        return
+            finally:
+                job.cancel()
+
+    async def prefill(self, request: ChatRequest) -> tuple[int, int, int]:
+        async with self._pool.lease(self._row(request.model, CHAT)) as writer:
+            job, events = _submit(writer, request, prefill=True)
+            try:
+                if isinstance(event := await events.get(), Exception):
+                    raise event
+            finally:
+                job.cancel()
+        return job.usage.prompt, job.evaluated, job.usage.cached
+
+    async def tokenize(
+        self, model: str, messages: tuple[Message, ...] | None, text: str
+    ) -> tuple[int, int]:
+        async with self._pool.lease(self._row(model, CHAT)) as writer:
+            window = writer.aux_window if model == "aux" else writer.window
+            if messages is None:
+                tokens = await asyncio.to_thread(writer.llama.tokenize, text, False)
+            else:
+                tokens = (await asyncio.to_thread(writer.layout.prompt, messages))[0]
+            return len(tokens), window
+
+    async def embed(self, model: str, texts: list[str]) -> tuple[list[list[float]], int, int]:
+        if not texts:
+            return [], 0, 0
+        async with self._pool.lease(self._row(model, ("embedding",))) as embedder:
+            done = await asyncio.to_thread(embedder.embed, texts)
+        return done.vectors, done.tokens, done.cut
+
+    async def read_wav(self, data: bytes) -> bytes:
+        return await asyncio.to_thread(lambda: to_pcm(from_wav(data)))
+
+    async def listen(self, language: str, words: bool) -> Listener:
+        """Voice activity is held for the whole recording; Whisper only while it transcribes, but its
+        file is looked for now, so that nobody speaks to a model that is not there."""
+        language = language or self._settings.text("voice.language")
+        language = "" if language == "auto" else language.split("-")[0].lower()
+        row = self.catalog.resolve("transcription")
+        if words:
+            await asyncio.to_thread(self.catalog.require, row)
+        stack = AsyncExitStack()
+        vad = await stack.enter_async_context(self._pool.lease(self.catalog.resolve("activity")))
+        lease = (lambda: self._alone(row)) if words else None
+        return Ear(vad, lease, language, self._longest, stack)
+
+    async def speak(self, request: SpeechRequest) -> tuple[int, AsyncIterator[bytes]]:
+        pieces = list(ear.clauses(ear.clean(request.text)))
+        row = None if request.model == "espeak" else self._voice(request.model)
+        if row is None:
+            voice = request.voice or self._settings.text("voice.language")
+            say = self._by_espeak(voice)
+            if pieces and not espeak.available():
+                espeak.phonemes("a", voice)  # raises with what to do
+            return espeak.RATE, spoken(say, pieces, request.speed)
+        stack = AsyncExitStack()
+        piper = await stack.enter_async_context(self._alone(row))
+        return piper.rate, _closing(stack, spoken(piper.say, pieces, request.speed))
+
+    def models(self) -> list[dict[str, Any]]:
+        loaded = {each.row.name: each for each in self._pool.loaded()}
+        out = []
+        for row in self.catalog.rows:
+            if not (self.catalog.present(row) or row.default):
+                continue
+            for role in row.roles:
+                entry = loaded.get(row.name)
+                data: dict[str, Any] = {"id": row.name, "object": "model", "role": role}
+                data |= {"owned_by": "local", "title": row.title, "licence": row.licence}
+                data |= {"installed": self.catalog.present(row), "loaded": entry is not None}
+                data["ram_mb"] = round(entry.ram_mb) if entry else row.ram_mb
+                if row.format == "gguf":
+                    windows = _windows(self._window, row)
+                    data |= {"context_window": windows[role == "aux"], "tools": row.tools}
+                out.append(data)
+        return out
+
+    def health(self) -> dict[str, Any]:
+        now = time.monotonic()
+        loaded = [
+            {
+                "name": each.row.name,
+                "role": each.row.roles[0],
+                "ram_mb": round(each.ram_mb, 1),
+                "load_s": round(each.seconds, 3),
+                "idle_s": 0.0 if each.users else round(now - each.used, 1),
+                "in_use": bool(each.users),
+            }
+            for each in self._pool.loaded()
+        ]
+        queue = {"live": 0, "aux": 0}
+        for each in self._pool.loaded():
+            if isinstance(each.model, Writer):
+                queue = {kind: queue[kind] + count for kind, count in each.model.counts().items()}
+        return {
+            "rss_mb": round(rss_mb(), 1),
+            "budget_mb": self._pool.budget_mb,
+            "loaded": loaded,
+            "queue": queue,
+        }
+
+    async def close(self) -> None:
+        self._sweeper.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._sweeper
+        await self._pool.close()
+
+    def _row(self, name: str, roles: tuple[str, ...]) -> Row:
+        row = self.catalog.resolve(name)
+        if not set(roles) & set(row.roles):
+            raise BadRequest("choose the model", f"{name!r} is none for {' or '.join(roles)}")
+        return row
+
+    def _voice(self, name: str) -> Row | None:
+        """The row of a voice; None where espeak-ng speaks instead: no file, or no memory for it."""
+        row = self.catalog.resolve("speech" if name in ("piper", "tts-1") else name)
+        if "speech" not in row.roles:
+            raise BadRequest("choose the voice", f"{name!r} is none")
+        if espeak.available() and not (self.catalog.present(row) and self._pool.fits_beside(row)):
+            return None
+        return row
+
+    def _by_espeak(self, voice: str) -> Callable[[str, str, float], bytes]:
+        return lambda words, mark, speed: espeak.pcm(words + mark, voice, speed)
+
+    @contextlib.asynccontextmanager
+    async def _alone(self, row: Row) -> AsyncIterator[Any]:
+        """A lease that nobody else has at the same time: for models that compute one thing at a time."""
+        async with self._pool.lease(row) as model, self._one.setdefault(row.name, asyncio.Lock()):
+            yield model
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(5)
+            await self._pool.sweep()
+
+    def _load(self, row: Row) -> Any:
+        """Runs in a thread. Raises ModelMissing, ModelCorrupt."""
+        folder = self.catalog.require(row)
+        try:
+            return self._make(row, folder)
+        except ExoError:
+            raise
+        except ImportError as error:
+            raise ModelMissing(
+                f"load model {row.name}",
+                f"its runtime is not installed ({error})",
+                "run `./flash.sh setup`",
+            ) from error
+        except Exception as error:
+            raise ModelCorrupt(
+                f"load model {row.name}",
+                f"its runtime refuses {folder}: {error}",
+                f"run `exo models get {row.name}`",
+            ) from error
+
+    def _make(self, row: Row, folder: Path) -> Any:
+        if row.format == "gguf":
+            return self._writer(row, folder / row.file(".gguf"))
+        if row.format == "ctranslate2":
+            from exo.models.whisper import Whisper
+
+            return Whisper(folder, self._threads)
+        if "activity" in row.roles:
+            from exo.models.vad import Vad
+
+            return Vad(folder, row.file(".onnx"))
+        if "speech" in row.roles:
+            from exo.models.piper import Piper
+
+            return Piper(folder, row.file(".onnx"), self._threads)
+        if "embedding" in row.roles:
+            from exo.models.embed import Embedder
+
+            return Embedder(folder, row.file(".onnx"), row.window, self._threads)
+        raise ModelMissing(f"load model {row.name}", f"nothing here runs {row.format}")
+
+    def _writer(self, row: Row, path: Path) -> Writer:
+        from exo.models.llama import Llama
+        from exo.models.prefixes import Prefixes
+        from exo.models.sequences import COUNT, Sequences
+
+        live, aux = _windows(self._window, row)
+        # a live conversation and a half beside the aux work: a second one need not be computed anew
+        cells = (live * 3 // 2, aux)
+        llama = Llama(path, sum(cells), COUNT, self._threads)
+        prefixes = Prefixes(
+            self._home.cache / "prefix",
+            row.files[0].sha256 or "0" * 16,
+            PREFIX_LAYOUT,
+            self._settings.number("models.prefix_mb"),
+        )
+        queue = self._settings.count("models.queue")
+        return Writer(llama, Sequences(llama, *cells), prefixes, (live, aux), queue, row.tools)
+
+
+def _windows(setting: int, row: Row) -> tuple[int, int]:
+    """(live, aux) tokens of one request."""
+    window = min(setting, row.window or setting)
+    return window, max(512, window // 2)
+
+
+def _submit(
+    writer: Writer, request: ChatRequest, prefill: bool
+) -> tuple[Job, asyncio.Queue[ChatEvent | Exception | None]]:
+    loop = asyncio.get_running_loop()
+    events: asyncio.Queue[ChatEvent | Exception | None] = asyncio.Queue()
+
+    def emit(event: ChatEvent | Exception | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop ended: nobody listens
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+    job = Job(request, emit, prefill)
+    writer.submit(job)
+    return job, events
+
+
+async def _closing(stack: AsyncExitStack, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async with stack, contextlib.aclosing(pieces):  # type: ignore[type-var]
+        async for piece in pieces:
+            yield piece
