@@ -67,7 +67,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--no-services", action="store_true", help="start neither exod nor exo-models"
     )
     parser.add_argument(
-        "--fake-models", action="store_true", help="start exo-models without model files (tests)"
+        "--models-fake", action="store_true", help="start exo-models without model files (tests)"
     )
     return parser.parse_args(arguments)
 
@@ -195,7 +195,7 @@ def _services(
     def report(text: str) -> None:
         print(f"exo-device: {text}", file=sys.stderr, flush=True)
 
-    services = Services(home, report, options.fake_models)
+    services = Services(home, report, options.models_fake)
     try:
         if not options.no_services:
             services.start()

@@ -6,22 +6,20 @@ bring it back to idle."""
 
 from __future__ import annotations
 
-import datetime
 import queue
-import sys
 import threading
 from collections import deque
 from dataclasses import dataclass
-from typing import Protocol
 
 from exo.board.screen import Screen
 from exo.core.base.clock import Clock
-from exo.core.base.errors import BoardError
 from exo.device import events as ev
-from exo.device.pages import Drawn, Pages, View
+from exo.device.display import Display
+from exo.device.pages import Pages, View
+from exo.device.ports import EarPort, LinkPort, VoicePort
 from exo.device.reply import Reply
 from exo.device.states import Machine
-from PIL import ImageChops
+from exo.device.views import VIEWS
 
 SHORT = 0.3  # seconds: a press that is shorter is no recording
 FRAME = 0.1  # seconds between two steps of an animation
@@ -29,35 +27,6 @@ REPEAT = (0.4, 0.12)  # seconds until a held arrow repeats, and between repeats
 READ = 15.0  # letters a second that a notice stays, beside NOTICE seconds
 NOTICE = 4.0
 ARROWS = {"up": -1, "down": 1}
-
-
-class EarPort(Protocol):
-    """What hears (device.ear.Ear)."""
-
-    def start(self, ticket: int) -> None: ...
-    def finish(self) -> None: ...
-    def cancel(self) -> None: ...
-
-
-class VoicePort(Protocol):
-    """What speaks (device.voice.Voice)."""
-
-    @property
-    def on(self) -> bool: ...
-    def begin(self) -> int: ...
-    def say(self, ticket: int, sentence: str, place: int = 0) -> None: ...
-    def end(self, ticket: int) -> None: ...
-    def cancel(self) -> None: ...
-
-
-class LinkPort(Protocol):
-    """The line to exod (device.link.Exod)."""
-
-    session: str
-
-    def send(self, ticket: int, text: str) -> None: ...
-    def prefill(self) -> None: ...
-    def interrupt(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -93,7 +62,7 @@ class Handheld:
         toggles: bool = False,
     ) -> None:
         """`linger` seconds a finished reply stays; `toggles`: the talk key tells no release."""
-        self.screen, self.pages, self.clock, self.machine = screen, pages, clock, machine
+        self.display, self.pages, self.clock, self.machine = Display(screen), pages, clock, machine
         self.linger, self.toggles = linger, toggles
         self.texts = pages.texts
         self.events: queue.SimpleQueue[ev.Event] = queue.SimpleQueue()
@@ -104,19 +73,18 @@ class Handheld:
         self.core_up: bool | None = None
         self.models_up: bool | None = None
         self._ticket = 0  # of the present question
-        self._levels: deque[float] = deque(maxlen=128)
+        self.levels: deque[float] = deque(maxlen=128)
         self._barged = False  # the press that records has stopped something
         self._turn_error = ""
-        self._notice = Notice("info", "")
-        self._notices: deque[Notice] = deque(maxlen=20)
+        self.notice = Notice("info", "")
+        self.notices: deque[Notice] = deque(maxlen=20)
         self._notice_voice = 0
-        self._notice_scroll = 0
+        self.notice_first = 0  # line of it
+        self.muted: tuple[str, str] | None = None  # the part that cannot speak, and why
         self._held: tuple[str, float] | None = None  # an arrow and when it repeats
-        self._shown: Drawn | None = None
-        self._dark = ""  # why the screen fails
         self._lock = threading.Lock()  # for `snapshot` alone
-        self._heard = ""
-        self._doing = ""  # what the turn is at, a tool's name
+        self.heard = ""
+        self.doing = ""  # what the turn is at, a tool's name
         self._rested = 0.0  # monotonic time since when the reply is complete
         self._syncs: list[threading.Event] = []
 
@@ -145,7 +113,7 @@ class Handheld:
             pass
         with self._lock:
             self._tick()
-            self._show()
+            self.display.show(self.pages.draw(self.view()))
         while self._syncs:
             self._syncs.pop().set()
 
@@ -155,11 +123,11 @@ class Handheld:
             history = tuple(self.machine.history)
             if forget:
                 self.machine.forget()
-            screen = self._shown.text if self._shown else ""
+            shown = self.display.shown
             return Snapshot(
                 self.machine.state,
                 history,
-                screen,
+                shown.text if shown else "",
                 self.reply.text,
                 self.busy or bool(self._pending),
             )
@@ -189,12 +157,13 @@ class Handheld:
                 self._called(event)
             case ev.Level():
                 if event.ticket == self._ticket:
-                    self._levels.append(event.value)
+                    self.levels.append(event.value)
             case ev.Heard():
                 self._hear(event)
             case ev.Deaf():
                 self._deaf(event)
             case ev.Uttered():
+                self.muted = None
                 self.reply.uttered(event.ticket, event.place)
             case ev.Spoken():
                 self._spoken(event.ticket)
@@ -228,14 +197,14 @@ class Handheld:
         self._barged = self.busy or self._speaking
         self._stop_all()
         self._ticket += 1
-        self._levels.clear()
+        self.levels.clear()
         self.machine.fire("talk")
         self.ear.start(self._ticket)
         self.link.prefill()
 
     def _release(self) -> None:
         if self.machine.elapsed >= SHORT:
-            self._heard = ""
+            self.heard = ""
             self.ear.finish()
             self.machine.fire("release")
             return
@@ -246,7 +215,11 @@ class Handheld:
                 self.machine.fire("show")
                 self.machine.touch(self.linger)
         else:
-            self._say_notice("short", Notice("info", self.texts("hint.short")), aloud=False)
+            self._say_notice(
+                "short",
+                Notice("info", self.texts("hint.toggle" if self.toggles else "hint.short")),
+                aloud=False,
+            )
 
     def _back(self) -> None:
         state = self.machine.state
@@ -273,7 +246,8 @@ class Handheld:
             if not self.reply.active:
                 self.machine.touch(self.linger)
         elif self.machine.state == "notice":
-            self._notice_scroll = max(0, self._notice_scroll + lines)
+            last = self.pages.last(self.pages.lay_out(self.notice.text))
+            self.notice_first = min(max(0, self.notice_first + lines), last)
             self.machine.touch(self._notice_time())
 
     def _typed(self, text: str) -> None:
@@ -285,7 +259,7 @@ class Handheld:
 
     def _ask(self, text: str) -> None:
         """Send the question of the present ticket."""
-        self._turn_error, self._doing, self._heard = "", "", text
+        self._turn_error, self.doing, self.heard = "", "", text
         self.reply.begin(self._ticket, text, self.voice.begin() if self.voice.on else 0)
         self.link.send(self._ticket, text)
 
@@ -307,8 +281,12 @@ class Handheld:
 
     def _mute(self, event: ev.Mute) -> None:
         """Speech is a help: a reply that cannot be spoken can still be read."""
+        if event.ticket == self._notice_voice:
+            self._notice_voice = 0
+        if (event.part, event.why) != self.muted:  # once, not with every reply
+            self.muted = (event.part, event.why)
+            self.notices.append(self._error(self.texts(f"error.{event.part}", why=event.why)))
         if self.reply.mute(event.ticket):
-            self._notices.append(self._error(self.texts(f"error.{event.part}", why=event.why)))
             self._finish()
 
     def _spoken(self, ticket: int) -> None:
@@ -367,7 +345,7 @@ class Handheld:
             if message.get("role") == "assistant" and message.get("text"):
                 self._text(self.reply.whole(str(message.get("id")), str(message["text"])))
         elif kind == "tool.started":
-            self._doing = str(body.get("tool", ""))
+            self.doing = str(body.get("tool", ""))
         elif kind == "turn.completed":
             self._completed(str(body.get("stop_reason", "end")))
 
@@ -386,7 +364,7 @@ class Handheld:
             return
         if self._turn_error or reason == "error":
             self._turn_error = self._turn_error or self.texts("error.unknown")
-            self._notices.append(self._error(self.texts("error.turn", why=self._turn_error)))
+            self.notices.append(self._error(self.texts("error.turn", why=self._turn_error)))
         if self.machine.state == "thinking":
             self.machine.fire("done")
         if self.reply.voice:
@@ -405,7 +383,7 @@ class Handheld:
             self._turn_error = text
             return
         level = "timer" if code in ("timer", "reminder") else level
-        self._notices.append(Notice(level if level in LEVELS else "info", text))
+        self.notices.append(Notice(level if level in LEVELS else "info", text))
 
     # notices
 
@@ -420,7 +398,7 @@ class Handheld:
     def _say_notice(self, trigger: str, notice: Notice, aloud: bool = True) -> None:
         if not self.machine.fire(trigger):
             return
-        self._notice, self._notice_scroll = notice, 0
+        self.notice, self.notice_first = notice, 0
         self.machine.touch(self._notice_time())
         if aloud and self.voice.on and self.models_up:
             self._notice_voice = self.voice.begin()
@@ -428,7 +406,7 @@ class Handheld:
             self.voice.end(self._notice_voice)
 
     def _notice_time(self) -> float:
-        return NOTICE + len(self._notice.text) / READ
+        return NOTICE + len(self.notice.text) / READ
 
     def _stop_all(self) -> None:
         """Silence, and end the turn and the recording that are under way."""
@@ -462,8 +440,8 @@ class Handheld:
             self.machine.touch(self.linger)
         if self.machine.tick():
             self._timed_out(state)
-        if self._notices and self._free():
-            self._say_notice("notice", self._notices.popleft())
+        if self.notices and self._free():
+            self._say_notice("notice", self.notices.popleft())
 
     def _timed_out(self, state: str) -> None:
         if state == "listening":
@@ -482,7 +460,7 @@ class Handheld:
 
     def _say_notice_now(self, notice: Notice) -> None:
         """Fill in the notice of a state that was entered already."""
-        self._notice, self._notice_scroll = notice, 0
+        self.notice, self.notice_first = notice, 0
         self.machine.touch(self._notice_time())
 
     def _why_not(self) -> str:
@@ -499,73 +477,9 @@ class Handheld:
         """Whether the page changes by itself several times a second."""
         return self.busy or self.machine.state in ("starting", "notice") or self._held is not None
 
-    # the screen
-
     def view(self) -> View:
         """The page as it is now."""
-        state, now = self.machine.state, self.clock.local()
-        frame = int(self.machine.elapsed / (2 * FRAME))
-        common = {"pending": bool(self._notices), "core": self.core_up is not False}
-        common["voice"] = self.models_up is not False and self.voice.on
-        if state == "idle":
-            return View("idle", _minute(now), hint=self._hint(), **common)
-        zero = datetime.datetime.min
-        if state == "starting":
-            return View("starting", zero, text=self.texts("starting.exod"), frame=frame)
-        if state == "listening":
-            hint = self.texts("listening.toggle" if self.toggles else "listening.hint")
-            seconds = int(self.machine.elapsed)
-            return View("listening", zero, hint=hint, elapsed=seconds, levels=tuple(self._levels))
-        if state == "thinking":
-            title = (
-                self.texts("thinking.tool", tool=self._doing)
-                if self._doing
-                else self.texts("thinking")
-            )
-            text = self._heard or self.texts("thinking.hearing")
-            return View(
-                "thinking", zero, title, text, elapsed=int(self.machine.elapsed), frame=frame
-            )
-        if state == "reply":
-            return self.reply.view(zero, frame, bool(self._notices))
-        if state == "notice":
-            notice = self._notice
-            return View(
-                "notice",
-                zero,
-                notice.title or self.texts(f"notice.{notice.level}"),
-                notice.text,
-                notice.level,
-                self.texts("notice.hint"),
-                scroll=self._notice_scroll,
-            )
-        return View("off", zero)
-
-    def _hint(self) -> str:
-        if self.core_up is False:
-            return self.texts("idle.no_core")
-        return self.texts("idle.hint" if self.models_up is not False else "idle.no_voice")
-
-    def _show(self) -> None:
-        """Draw the page; send to the panel the part that changed, nothing when none did."""
-        drawn = self.pages.draw(self.view())
-        before, self._shown = self._shown, drawn
-        box = None
-        if before is not None:
-            box = ImageChops.logical_xor(before.image, drawn.image).getbbox()
-            if box is None and not self._dark:
-                return
-        try:
-            self.screen.show(drawn.image, None if self._dark else box)
-            self._dark = ""
-        except BoardError as error:
-            if not self._dark:
-                print(f"exo-device: {error}", file=sys.stderr)
-            self._dark = str(error)  # the next round tries again; everything else goes on
+        return VIEWS[self.machine.state](self)
 
 
 LEVELS = ("info", "warning", "error", "timer")
-
-
-def _minute(when: datetime.datetime) -> datetime.datetime:
-    return when.replace(second=0, microsecond=0)

@@ -16,7 +16,6 @@ from exo.core.base.lifeline import VARIABLE
 from exo.core.base.unix import reachable
 
 READY = 60.0  # seconds until exod and exo-models must answer
-FAKE = "EXO_MODELS_FAKE"  # tells exo-models to answer without model files
 
 
 class Services:
@@ -38,8 +37,9 @@ class Services:
             return
         self._home.make()
         reading, self._lifeline = os.pipe()
-        environ = os.environ | {VARIABLE: str(reading)} | ({FAKE: "1"} if self._fake else {})
+        environ = os.environ | {VARIABLE: str(reading)}
         command = [sys.executable, "-m", "exo.core.services", "--home", str(self._home.root)]
+        command += ["--models-fake"] if self._fake else []
         try:
             with (self._home.logs / "supervisor.log").open("ab") as log:
                 self._child = subprocess.Popen(

@@ -60,8 +60,15 @@ class Pages:
         return self.size[0] - BAR, self.size[1] - TOP
 
     def lay_out(self, text: str) -> tuple[Line, ...]:
-        """Return the lines of a reply."""
+        """Return the lines of a reply or a notice."""
         return tuple(wrap(text, self.room[0], Canvas(self.size, self.fonts).measure))
+
+    def last(self, lines: tuple[Line, ...]) -> int:
+        """Return the number of the first line of the last screenful."""
+        room, first = self.room[1], len(lines)
+        while first and (room := room - lines[first - 1].height) >= 0:
+            first -= 1
+        return first
 
     def draw(self, view: View) -> Drawn:
         canvas = Canvas(self.size, self.fonts)
@@ -132,18 +139,16 @@ class Pages:
         icon = {"timer": "bell", "warning": "warning", "error": "error"}.get(view.level, "info")
         self._status(canvas, view.title, view.hint, icon=icon)
         canvas.invert((0, 0, canvas.width, TOP - 1))
-        lines = wrap(view.text, canvas.width - 4, canvas.measure)
-        room = self.room[1]
-        scrolled = View("", view.now, lines=tuple(lines), scroll=view.scroll)
+        lines, room = view.lines, self.room[1]
         total = sum(line.height for line in lines)
-        if total <= room:
-            y = TOP + (room - total) // 2
-            for line in lines:
-                canvas.line((canvas.width - line.width) // 2, y, line)
-                y += line.height
-        else:
-            self._lines(canvas, scrolled, room)
+        if total > room:
+            self._lines(canvas, view, room)
             _bar(canvas, TOP, room, view.scroll, total)
+            return
+        y = TOP + (room - total) // 2
+        for line in lines:
+            canvas.line((canvas.width - line.width) // 2, y, line)
+            y += line.height
 
     # parts
 

@@ -96,7 +96,7 @@ class Reply:
 
     def scroll(self, lines: int) -> None:
         """Move by hand; at the end it follows again."""
-        last = self._last()
+        last = self._pages.last(self._lines)
         first = min(max(self._first() + lines, 0), last)
         self._by_hand = None if first == last and lines > 0 else first
 
@@ -135,7 +135,7 @@ class Reply:
 
     def _first(self) -> int:
         """The first line in sight: by hand, else where the voice is, else the end."""
-        last = self._last()
+        last = self._pages.last(self._lines)
         if self._by_hand is not None:
             return min(self._by_hand, last)
         if not self.voice:
@@ -147,13 +147,6 @@ class Reply:
                 # the line before stays in sight: the eye finds its way
                 return min(max(0, number - 1), last)
         return last
-
-    def _last(self) -> int:
-        """The first line of the last screenful."""
-        room, first = self._pages.room[1], len(self._lines)
-        while first and (room := room - self._lines[first - 1].height) >= 0:
-            first -= 1
-        return first
 
 
 def _letters(text: str) -> int:

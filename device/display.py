@@ -1,0 +1,37 @@
+"""Puts pages on the panel. Owns what is seen now; a frame that did not change is not sent again, and of
+one that did only the changed part is named. A panel that fails is tried again at the next change or
+second; everything else goes on without it."""
+
+from __future__ import annotations
+
+import sys
+
+from exo.board.screen import Screen
+from exo.core.base.errors import BoardError
+from exo.device.pages import Drawn
+from PIL import ImageChops
+
+
+class Display:
+    """The panel and the page that it shows."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen = screen
+        self.shown: Drawn | None = None
+        self.fault = ""  # why the panel fails, empty while it works
+
+    def show(self, drawn: Drawn) -> None:
+        """Show a page unless it is on the panel already."""
+        before, self.shown = self.shown, drawn
+        box = None
+        if before is not None:
+            box = ImageChops.logical_xor(before.image, drawn.image).getbbox()
+            if box is None and not self.fault:
+                return
+        try:
+            self.screen.show(drawn.image, None if self.fault else box)
+            self.fault = ""
+        except BoardError as error:
+            if not self.fault:
+                print(f"exo-device: {error}", file=sys.stderr)
+            self.fault = str(error)

@@ -1,0 +1,337 @@
+"""The simulated handheld in a terminal: the panel in braille dots, the buttons as keys, a line to type
+on. Plain ANSI through termios. Owns the terminal while it runs; the handheld runs in its own thread.
+
+Invariant: the terminal is given back as it was, on every way out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import termios
+import threading
+import time
+import tty
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
+from exo.board.pcaudio import PcMicrophone, PcSpeaker
+from exo.board.pcm import write_wav
+from exo.board.ports import Microphone, Speaker
+from exo.board.profile import Profile
+from exo.core.base.errors import BoardError, ExoError
+from exo.core.base.home import Home
+from exo.core.base.settings import Settings
+from exo.device.events import Typed
+from exo.device.keys import Key, Keys, LineEditor, width
+
+if TYPE_CHECKING:
+    from exo.board.screen import Box
+    from exo.device.handheld import Handheld
+    from PIL.Image import Image
+
+ESCAPE = 0.05  # seconds after which a lone escape is the key
+LIT = "\x1b[97;40m"
+CASE = "\x1b[90m"
+PLAIN = "\x1b[0m"
+# bit of each dot of a cell, by row and column (Unicode 15, Braille Patterns)
+_BRAILLE = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
+HELP = "/say FILE.wav speaks a recording"
+
+
+def check(stdin: TextIO, stdout: TextIO) -> None:
+    """Raise ExoError when there is no terminal to draw on."""
+    if not (stdin.isatty() and stdout.isatty()):
+        raise ExoError(
+            "draw the handheld", "this is no terminal", "use --script FILE", code="bad_use"
+        )
+    encoding = (stdout.encoding or "").lower().replace("-", "")
+    if encoding != "utf8":
+        raise ExoError(
+            "draw the handheld",
+            f"the terminal's encoding is {stdout.encoding}",
+            "set LC_ALL=C.UTF-8, or use --script FILE",
+            code="bad_use",
+        )
+
+
+def cells(image: Image, braille: bool) -> list[str]:
+    """Return the rows of `image` (mode "1") as characters of 2 x 4 dots, or of 2 x 2 quadrants."""
+    high = 4 if braille else 2
+    stride = (image.width + 7) // 8
+    raw = image.tobytes()
+    rows = []
+    for top in range(0, image.height, high):
+        line = []
+        for left in range(0, image.width, 2):
+            value = 0
+            for y in range(min(high, image.height - top)):
+                bits = raw[(top + y) * stride + left // 8] >> (6 - left % 8) & 3
+                if braille:
+                    value |= (_BRAILLE[y][0] if bits & 2 else 0) | (
+                        _BRAILLE[y][1] if bits & 1 else 0
+                    )
+                else:
+                    value |= ((bits >> 1) | (bits & 1) << 1) << (2 * y)
+            line.append(chr(0x2800 + value) if braille else _QUADRANTS[value])
+        rows.append("".join(line))
+    return rows
+
+
+class TerminalPanel(FakePanel):
+    """The panel; every change wakes the terminal's loop through a pipe."""
+
+    def __init__(self, size: tuple[int, int], mode: str, wake: int) -> None:
+        super().__init__(size, mode)
+        self._wake = wake
+        self.frame = self.image.copy()
+
+    def show(self, image: Image, box: Box | None = None) -> None:
+        super().show(image, box)
+        self.frame = self.image.copy()
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake, b".")
+
+
+class SwitchedMicrophone:
+    """The PC's microphone, and a WAV file's sound while `/say` plays one."""
+
+    def __init__(self, real: Microphone) -> None:
+        self.real, self.fake = real, FakeMicrophone()
+        self.saying = False
+
+    def record(self, stop: threading.Event) -> Iterator[bytes]:
+        return (self.fake if self.saying else self.real).record(stop)
+
+
+def run(home: Home, settings: Settings, board: Profile, audio_out: Path | None) -> int:
+    """Show the handheld until the person quits; returns an exit code."""
+    from exo.device.app import build, running
+
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    panel = TerminalPanel(board.panel.size, board.panel.mode, writing)
+    buttons = FakeButtons(tuple(button.name for button in board.buttons))
+    microphone = SwitchedMicrophone(PcMicrophone(settings.text("audio.microphone")))
+    recorder = FakeSpeaker() if audio_out else None
+    speaker: Speaker = recorder or PcSpeaker(settings.text("audio.speaker"))
+    handheld = build(home, settings, panel, buttons, microphone, speaker, toggles=True)
+    view = Terminal(handheld, panel, buttons, microphone, board, reading, writing)
+    with running(handheld), _borrowed(home.logs / "device.log"):
+        view.loop()
+    if audio_out and recorder:
+        write_wav(audio_out, recorder.heard(), FakeSpeaker.RATE)
+    return 0
+
+
+@contextlib.contextmanager
+def _borrowed(log: Path) -> Iterator[None]:
+    """The terminal in raw mode on its other page; standard error goes to `log`, because sound
+    libraries write there as they please."""
+    before = termios.tcgetattr(0)
+    errors = os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        tty.setraw(0)
+        _out("\x1b[?1049h\x1b[?2004h\x1b[2J")
+        yield
+    finally:
+        _out(f"{PLAIN}\x1b[?2004l\x1b[?25h\x1b[?1049l")
+        termios.tcsetattr(0, termios.TCSADRAIN, before)
+        os.dup2(errors, 2)
+        os.close(errors)
+
+
+def _out(text: str) -> None:
+    raw = text.encode()
+    while raw:
+        raw = raw[os.write(1, raw) :]
+
+
+class Terminal:
+    """The loop between keys and picture."""
+
+    def __init__(
+        self,
+        handheld: Handheld,
+        panel: TerminalPanel,
+        buttons: FakeButtons,
+        microphone: SwitchedMicrophone,
+        board: Profile,
+        reading: int,
+        writing: int,
+    ) -> None:
+        """`reading` and `writing` are the ends of the pipe that wakes the loop."""
+        self.handheld, self.panel, self.buttons = handheld, panel, buttons
+        self.microphone, self.board = microphone, board
+        self._reading, self._writing = reading, writing
+        self._keys, self._line = Keys(), LineEditor()
+        self._by_key = {key: button.name for button in board.buttons for key in button.keys}
+        self._message = HELP
+        self._rows: list[str] = []  # as they stand in the terminal
+        self._done = False
+        self._braille = os.environ.get("TERM") != "linux"  # its console font has no dots
+
+    def loop(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._end)
+        signal.signal(signal.SIGWINCH, self._resized)
+        while not self._done and self.handheld.machine.state != "off":
+            self._draw()
+            wait = ESCAPE if self._keys.waiting else 1.0
+            ready, _, _ = select.select([0, self._reading], [], [], wait)
+            if self._reading in ready:
+                os.read(self._reading, 4096)
+            if 0 in ready:
+                raw = os.read(0, 65536)
+                if not raw:
+                    return  # the terminal was closed
+                self._handle(self._keys.feed(raw))
+            elif not ready and self._keys.waiting:
+                self._handle(self._keys.idle())
+
+    def _end(self, *_: object) -> None:
+        self._done = True
+        self._wake()
+
+    def _resized(self, *_: object) -> None:
+        self._rows = []
+        self._wake()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._writing, b".")
+
+    # keys
+
+    def _handle(self, keys: list[Key]) -> None:
+        for key in keys:
+            if key.name == "Quit":
+                self._done = True
+            elif key.name == "Redraw":
+                self._rows = []
+            elif key.name == "Enter" and self._line.text.strip():
+                self._entered(self._line.take().strip())
+            elif key.name == "Escape" and self._line.text:
+                self._line.take()
+            elif key.text and (key.name != "Space" or self._line.text):
+                self._line.insert(key.text)
+            elif self._line.text and self._line.key(key.name):
+                pass
+            elif name := self._by_key.get(key.name):
+                self._press(name)
+
+    def _press(self, name: str) -> None:
+        if name == "talk":
+            if self.handheld.machine.state == "listening":
+                self.buttons.release(name)
+            else:
+                self.buttons.hold(name)
+            return
+        self.buttons.hold(name)
+        self.buttons.release(name)
+
+    def _entered(self, line: str) -> None:
+        word, _, rest = line.partition(" ")
+        if word == "/say":
+            self._say(rest.strip())
+        elif word in ("/quit", "/q"):
+            self._done = True
+        elif word == "/help":
+            self._message = HELP
+        else:
+            self.handheld.post(Typed(line))
+
+    def _say(self, name: str) -> None:
+        """Press the button, let the file sound, release: in a thread, as a person would meanwhile."""
+        if not name:
+            self._message = "write /say FILE.wav"
+            return
+        path = Path(name).expanduser()
+
+        def speak() -> None:
+            try:
+                from exo.board.pcm import read_wav
+                from exo.board.ports import MICROPHONE_RATE
+
+                pcm = read_wav(path, MICROPHONE_RATE)
+                self.microphone.saying = True
+                self.buttons.hold("talk")
+                time.sleep(self.microphone.fake.sound(pcm) + 0.1)
+                self.buttons.release("talk")
+                self._message = f"said {path.name}"
+            except BoardError as error:
+                self._message = str(error)
+            finally:
+                self.microphone.saying = False
+                self._wake()
+
+        self._message = f"saying {path.name}"
+        threading.Thread(target=speak, name="say", daemon=True).start()
+
+    # picture
+
+    def _draw(self) -> None:
+        """Write the rows that changed."""
+        columns, lines = shutil.get_terminal_size()
+        picture = cells(self.panel.frame, self._braille)
+        wide = len(picture[0]) + 6
+        rows, cursor = self._layout(picture, columns, lines, wide)
+        out = []
+        if len(rows) != len(self._rows):
+            self._rows = [""] * len(rows)
+            out.append(f"{PLAIN}\x1b[2J")
+        for number, (new, old) in enumerate(zip(rows, self._rows, strict=True)):
+            if new != old:
+                out.append(f"\x1b[{number + 1};1H{new}{PLAIN}\x1b[K")
+        self._rows = rows
+        if cursor:
+            out.append(f"\x1b[{cursor[0]};{cursor[1]}H\x1b[?25h")
+        else:
+            out.append("\x1b[?25l")
+        _out("".join(out))
+
+    def _layout(
+        self, picture: list[str], columns: int, lines: int, wide: int
+    ) -> tuple[list[str], tuple[int, int] | None]:
+        """All rows and the cursor's (row, column), both from 1."""
+        if columns < wide or lines < len(picture) + 5:
+            text = (
+                f"The terminal is {columns}x{lines}; the handheld needs {wide}x{len(picture) + 5}."
+            )
+            return [text[:columns], "Make it larger; Ctrl-C ends."[:columns]], None
+        pad = " " * ((columns - wide) // 2)
+        name = f" {self.board.title} "
+        top = f"{pad}{CASE}╭─{name}{'─' * (wide - 3 - len(name))}╮"
+        rows = [top]
+        rows += [f"{pad}{CASE}│ {LIT} {row} {PLAIN}{CASE} │" for row in picture]
+        rows.append(f"{pad}{CASE}╰{'─' * (wide - 2)}╯")
+        rows.append(f"{pad}{_fit(self._legend(), wide)}")
+        rows.append(f"{pad}{CASE}{_fit(self._message, wide)}")
+        shown, place = self._line.window(wide - 3)
+        rows.append(f"{pad}> {shown}")
+        return rows, (len(rows), len(pad) + 3 + place)
+
+    def _legend(self) -> str:
+        """The buttons and the first keys that stand for each."""
+        signs = {"Up": "↑", "Down": "↓", "Escape": "Esc", "Enter": "⏎"}
+        parts = []
+        for button in self.board.buttons:
+            keys = [signs.get(key, key) for key in button.keys]
+            shown = "/".join(keys[:1] + (["Space"] if "Space" in keys else []))
+            parts.append(f"[{shown}] {button.label}")
+        return "  ".join([*parts, "[^C] Quit"])
+
+
+def _fit(text: str, columns: int) -> str:
+    """Cut to `columns`; control characters of a path do no harm."""
+    text = "".join(char for char in text if char.isprintable())
+    while width(text) > columns:
+        text = text[:-1]
+    return text
