@@ -28,8 +28,8 @@ class NoRoom(ModelError):
 class Llama:
     """A model and its context. `cells` is how many tokens all sequences hold together."""
 
-    def __init__(self, path: Path, cells: int, sequences: int, threads: int) -> None:
-        """Raises ModelCorrupt for a file that llama.cpp cannot read."""
+    def __init__(self, path: Path, cells: int, sequences: int, threads: tuple[int, int]) -> None:
+        """`threads` compute (a token, a prompt). Raises ModelCorrupt for a file that llama.cpp cannot read."""
         import llama_cpp.llama_cpp as api
 
         _quiet(api)
@@ -53,7 +53,10 @@ class Llama:
         self._batch = api.llama_batch_init(BATCH, 0, 1)
         self.cells = cells
         self.words = api.llama_vocab_n_tokens(self.vocab)
-        self.trained = api.llama_model_n_ctx_train(self._model)
+        # whether a sequence can be shared or forgotten in part: a recurrent state cannot
+        self.partial = not (
+            api.llama_model_is_recurrent(self._model) or api.llama_model_is_hybrid(self._model)
+        )
         self.begin = (
             [api.llama_vocab_bos(self.vocab)] if api.llama_vocab_get_add_bos(self.vocab) else []
         )
@@ -61,12 +64,12 @@ class Llama:
             "utf-8", "replace"
         )
 
-    def _open(self, cells: int, sequences: int, threads: int) -> Any:
+    def _open(self, cells: int, sequences: int, threads: tuple[int, int]) -> Any:
         api = self._api
         options = api.llama_context_default_params()
         options.n_ctx, options.n_batch, options.n_ubatch = cells, BATCH, BATCH
         options.n_seq_max, options.kv_unified = sequences, True
-        options.n_threads = options.n_threads_batch = threads
+        options.n_threads, options.n_threads_batch = threads
         # 8-bit keys and values: half the memory, for which all cells can be twice as many
         options.type_k = options.type_v = api.GGML_TYPE_Q8_0
         options.flash_attn_type = api.LLAMA_FLASH_ATTN_TYPE_ENABLED

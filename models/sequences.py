@@ -50,7 +50,7 @@ class Sequences:
         own = common(slot.tokens, tokens, most)
         giver = max(self._slots, key=lambda each: common(each.tokens, tokens, most))
         theirs = common(giver.tokens, tokens, most)
-        if giver is not slot and theirs >= own + SHARE:
+        if self._llama.partial and giver is not slot and theirs >= own + SHARE:
             self.drop(slot)
             slot.key = key
             self._llama.copy(giver.number, slot.number, theirs)
