@@ -44,6 +44,7 @@ BY_NAME = {row.name: row for row in TABLE}
 BACKOFF = (0.2, 10.0)  # seconds before a restart: first, most (doubling)
 STEADY = 30.0  # seconds of life after which a crash counts as the first again
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+FAKE = "EXO_MODELS_FAKE"  # environment, for trials: 1 starts scripted models (see --models-fake)
 LOG_LIMIT = 1024 * 1024  # bytes; an older log is kept once
 
 
@@ -193,6 +194,8 @@ def run(home: Home, names: Sequence[str], options: dict[str, tuple[str, ...]], i
         signal.signal(number, lambda *_: stop.set())
     lifeline.watch(stop.set)
     lock = ProcessLock(home.lock_file("serve"), "supervisor")
+    if os.environ.get(FAKE) == "1":
+        options = {**options, "models": ("--fake",)}
     say: Callable[[str], None] = lambda text: print(f"exo: {text}", file=sys.stderr, flush=True)  # noqa: E731
     if idle:
         options = {**options, "exod": (*options.get("exod", ()), "--idle", str(idle))}

@@ -76,8 +76,12 @@ class ProcessLock:
                 f"use that one, or stop it with `kill {pid}`",
                 pid=pid,
             ) from error
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            os.close(self._handle)
+            raise storage_error(f"write {path}", error) from error
 
     def release(self) -> None:
         """Give the lock back; the file stays, empty, so that no other holder is unlinked."""

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import socket
 import stat
 import sys
@@ -26,6 +27,7 @@ from exo.core.base.files import make_folder
 from exo.core.base.unix import bind, reachable
 
 HEAD_LIMIT = 32 * 1024  # bytes of request line and headers
+TRAILERS = 64  # lines after a chunked body
 IDLE = 75.0  # seconds a connection may wait for its next request
 STALL = 30.0  # seconds a client may stop in the middle of a request, or stop reading an answer
 REASONS = {
@@ -67,7 +69,8 @@ class Request:
     _reader: asyncio.StreamReader
     _writer: asyncio.StreamWriter
     _limit: int
-    _unread: bool = True
+    _unread: bool = True  # bytes of the body still stand in the stream: no next request can follow
+    _taken: bool = False
 
     async def body(self) -> bytes:
         """The whole body. Raises HttpError 413 above the server's limit."""
@@ -83,9 +86,9 @@ class Request:
 
     async def chunks(self, stall: float = STALL) -> AsyncIterator[bytes]:
         """Yield the body as it arrives; each piece must come within `stall` seconds."""
-        if not self._unread:
+        if self._taken:
             return
-        self._unread = False
+        self._taken = True
         if self.headers.get("expect", "").lower() == "100-continue":
             self._writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         total = 0
@@ -94,16 +97,23 @@ class Request:
             if total > self._limit:
                 raise HttpError(413, "too_large", f"the body is over {self._limit} bytes")
             yield piece
+        self._unread = False
 
     async def _pieces(self, stall: float) -> AsyncIterator[bytes]:
         if "chunked" in self.headers.get("transfer-encoding", "").lower():
             while size := await self._chunk_size(stall):
                 if size > self._limit:
                     raise HttpError(413, "too_large", f"the body is over {self._limit} bytes")
-                yield (await _timed(self._reader.readexactly(size + 2), stall))[:-2]
-            while (await _timed(self._reader.readline(), stall)).strip():
-                pass  # trailers
-            return
+                piece = await _timed(self._reader.readexactly(size + 2), stall)
+                if not piece.endswith(b"\r\n"):
+                    raise HttpError(
+                        400, "bad_chunk", "a chunk of the body is not as long as it says"
+                    )
+                yield piece[:-2]
+            for _ in range(TRAILERS):
+                if not (await self._chunk_line(stall)).strip():
+                    return
+            raise HttpError(400, "bad_chunk", "too many trailers follow the body")
         left = _length(self.headers)
         if left > self._limit:
             raise HttpError(413, "too_large", f"the body is over {self._limit} bytes")
@@ -115,11 +125,17 @@ class Request:
             yield piece
 
     async def _chunk_size(self, stall: float) -> int:
-        line = await _timed(self._reader.readline(), stall)
+        digits = (await self._chunk_line(stall)).split(b";")[0].strip()
+        # int() alone would take -5, +5, 0x5 and 1_0: RFC 9112 7.1 has hex digits and nothing else
+        if not re.fullmatch(rb"[0-9a-fA-F]{1,16}", digits):
+            raise HttpError(400, "bad_chunk", "a chunk of the body has no size")
+        return int(digits, 16)
+
+    async def _chunk_line(self, stall: float) -> bytes:
         try:
-            return int(line.split(b";")[0].strip() or b"x", 16)
-        except ValueError as error:
-            raise HttpError(400, "bad_chunk", "a chunk of the body has no size") from error
+            return await _timed(self._reader.readuntil(b"\n"), stall)
+        except asyncio.LimitOverrunError as error:
+            raise HttpError(400, "bad_chunk", "a line between chunks has no end") from error
 
 
 @dataclass
@@ -207,6 +223,8 @@ class HttpServer:
                 pass
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError):
             pass  # the client is gone: nobody is left to tell
+        except Exception:  # noqa: BLE001 - a stream that breaks costs its own connection alone
+            traceback.print_exc(file=sys.stderr)
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError, TimeoutError):
@@ -225,6 +243,7 @@ class HttpServer:
         if response is None:
             return False
         keep = request.headers.get("connection", "").lower() != "close" and not request._unread
+        keep = keep and request.method != "HEAD"  # whose client takes no body: ours would stay
         await _send(writer, response, keep)
         return keep
 
@@ -241,9 +260,14 @@ class HttpServer:
             text = f"the headers are over {HEAD_LIMIT} bytes"
             raise HttpError(431, "too_large", text) from error
         try:
-            first, *rest = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+            first, *rest = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+            if any(ord(c) < 32 and c != "\t" for line in (first, *rest) for c in line):
+                raise ValueError("a control character")
             method, target, version = first.split(" ")
-            headers = dict(_header(line) for line in rest)
+            pairs = [_header(line) for line in rest]
+            headers = dict(pairs)
+            if len(headers) < len(pairs) and _twins(pairs):
+                raise ValueError("two of a header that says where the body ends")
             parts = urlsplit(target)
             request = Request(
                 method,
@@ -285,7 +309,7 @@ class HttpServer:
             return error_response(error.status, error.code, error.message)
         except TimeoutError:
             return error_response(408, "timeout", "the request stopped in the middle")
-        except ConnectionError:
+        except (ConnectionError, asyncio.IncompleteReadError):
             raise
         except Exception as error:  # noqa: BLE001 - a bug in a handler must not end the server
             traceback.print_exc(file=sys.stderr)
@@ -356,6 +380,11 @@ def _header(line: str) -> tuple[str, str]:
     if not separator or not name or name != name.strip():
         raise ValueError(line)
     return name.lower(), value.strip()
+
+
+def _twins(pairs: list[tuple[str, str]]) -> bool:
+    names = [name for name, _ in pairs]
+    return any(names.count(name) > 1 for name in ("content-length", "transfer-encoding", "host"))
 
 
 def _length(headers: dict[str, str]) -> int:

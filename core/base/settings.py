@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,7 +87,7 @@ class Settings:
             raise storage_error(f"read {path}", error) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise SettingError(f"read {path}", str(error), "mend or remove the file") from error
-        for name, value in data.items():
+        for name, value in _flat(data):
             settings.saved[name] = parse(name, value, str(path))
         return settings
 
@@ -112,9 +112,11 @@ class Settings:
 
     def set(self, name: str, value: Value) -> None:
         """Save one value; the file keeps every other line's value. Raises SettingError."""
-        self.saved[name] = parse(name, value, "set")
-        lines = (f"{json.dumps(key)} = {json.dumps(item)}\n" for key, item in self.saved.items())
-        write_atomic(self.path, "".join(lines))
+        saved = {**self.saved, name: parse(name, value, "set")}
+        write_atomic(
+            self.path, "".join(f'"{key}" = {_toml(item)}\n' for key, item in saved.items())
+        )
+        self.saved = saved
 
 
 def parse(name: str, value: object, source: str) -> Value:
@@ -122,7 +124,7 @@ def parse(name: str, value: object, source: str) -> Value:
     row = _row(name)
     try:
         result = _convert(type(row.default), value)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
         kind = type(row.default).__name__
         raise SettingError(f"setting {name}", f"{value!r} from {source} is no {kind}") from error
     if row.choices and result not in row.choices:
@@ -142,7 +144,23 @@ def _convert(kind: type[Value], value: object) -> Value:
         raise TypeError(value)
     if not isinstance(value, str | int | float):
         raise TypeError(value)
+    if kind is int and isinstance(value, float) and not value.is_integer():
+        raise ValueError(value)
     return kind(value)
+
+
+def _flat(table: dict[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """TOML reads `voice.backend = ...` as a table in a table; a setting's name is the whole path."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _toml(value: Value) -> str:
+    # not ASCII: JSON would write an emoji as two surrogates, which TOML refuses; nor DEL as it is
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _row(name: str) -> Setting:

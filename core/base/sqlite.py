@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from exo.core.base.errors import HomeError, StorageError
+from exo.core.base.errors import HomeError, StorageError, storage_error
 from exo.core.base.files import make_folder
 
 
@@ -25,7 +25,10 @@ class Database:
         self.path = path
         with self._readable("open"):
             self.link = sqlite3.connect(path, timeout=10.0, isolation_level=None)
-            path.chmod(0o600)
+            try:
+                path.chmod(0o600)
+            except OSError as error:
+                raise storage_error(f"open {path}", error) from error
             self.link.execute("PRAGMA journal_mode = WAL")
             self.link.execute("PRAGMA synchronous = NORMAL")
             found = int(self.link.execute("PRAGMA user_version").fetchone()[0])

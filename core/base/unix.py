@@ -58,6 +58,8 @@ def reachable(path: Path) -> bool:
     """Whether a living process listens on `path`."""
     try:
         connect(path, 1.0).close()
+    except BlockingIOError:
+        return True  # its queue of callers is full: busy, not gone
     except OSError:
         return False
     return True
@@ -88,9 +90,11 @@ def post(
     chunked = not isinstance(data, bytes)
     with contextlib.closing(UnixConnection(path, timeout)) as link:
         try:
-            link.request(
-                "POST", target, data, {"Content-Type": content_type}, encode_chunked=chunked
-            )
+            # a server may refuse a large body before all of it is sent: then its answer waits here
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                link.request(
+                    "POST", target, data, {"Content-Type": content_type}, encode_chunked=chunked
+                )
             answer = link.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:

@@ -10,9 +10,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from exo.core.protocol.schema import Message
+from exo.core.protocol.schema import Call, Message
 
 MESSAGE_TOKENS = 8  # what a message costs beyond its text (role and marks), on the safe side
+LEAST = 32  # tokens of a text that is cut, at the fewest
 CUT = "\n[... {count} characters left out ...]\n"
 
 
@@ -32,17 +33,18 @@ class Limits:
 
 
 def build(system: str, messages: list[Message], limits: Limits) -> list[dict[str, Any]]:
-    """Return `messages` in the OpenAI chat shape behind the system prompt, fitting the budget."""
+    """Return `messages` in the OpenAI chat shape behind the system prompt, fitting the budget. When
+    the last turn alone is too long, its longest texts are cut first, then its oldest rounds left out."""
     budget = max(32, limits.budget - estimate(system))
     sizes = [_size(message) for message in messages]
-    start = tail_start(messages, sizes, budget, limits.tail)
-    tail = messages[start:]
-    while len(tail) > 1 and sum(min(size, budget // 2) for size in sizes[start:]) > budget:
-        start = _next_start(messages, start + 1)
-        tail = messages[start:]
+    tail = messages[tail_start(messages, sizes, budget, limits.tail) :]
+    while (share := _share([_size(message) for message in tail], budget)) < 3 * LEAST:
+        if len(tail) <= 3:
+            break
+        del tail[1 : 3 if tail[2].role == "tool" else 2]
     request = [{"role": "system", "content": system}]
     for message in tail:
-        request += _shape(message, budget // 2 if len(tail) > 1 else budget)
+        request += _shape(message, share)
     return request
 
 
@@ -69,11 +71,25 @@ def estimate(text: str) -> int:
 
 
 def shorten(text: str, tokens: int) -> str:
-    """Cut the middle out of `text` so that about `tokens` remain; its start and end say most."""
+    """Cut the middle out of `text` so that `tokens` remain; its start and end say most."""
     if estimate(text) <= tokens:
         return text
-    keep = max(1, len(text) * tokens // (estimate(text) * 2))
-    return text[:keep] + CUT.format(count=len(text) - 2 * keep) + text[-keep:]
+    raw = text.encode()
+    keep = max(1, (tokens * 3 - len(CUT) - 8) // 2)
+    head, tail = raw[:keep].decode(errors="ignore"), raw[-keep:].decode(errors="ignore")
+    return head + CUT.format(count=len(text) - len(head) - len(tail)) + tail
+
+
+def _share(sizes: list[int], budget: int) -> int:
+    """The most tokens a message may have so that all fit `budget`; short ones stay whole. The budget
+    itself when nothing has to be cut."""
+    left = budget
+    for n, size in enumerate(sorted(sizes)):
+        many = len(sizes) - n
+        if size * many > left:
+            return left // many
+        left -= size
+    return budget
 
 
 def _next_start(messages: list[Message], start: int) -> int:
@@ -83,13 +99,25 @@ def _next_start(messages: list[Message], start: int) -> int:
     return start
 
 
+def _parts(message: Message) -> list[str]:
+    """The texts of a message that cost tokens: what it says, and each call or each result."""
+    if message.role == "tool":
+        return [result.text for result in message.results or []]
+    return [message.text, *(_arguments(call) for call in message.calls or [])]
+
+
 def _size(message: Message) -> int:
-    extra = json.dumps([call.args for call in message.calls]) if message.calls else ""
-    results = "".join(result.text for result in message.results or [])
-    return estimate(message.text + extra + results) + MESSAGE_TOKENS
+    return sum(estimate(part) + MESSAGE_TOKENS for part in _parts(message))
 
 
-def _shape(message: Message, limit: int) -> list[dict[str, Any]]:
+def _arguments(call: Call) -> str:
+    return json.dumps(call.args, ensure_ascii=False)
+
+
+def _shape(message: Message, share: int) -> list[dict[str, Any]]:
+    limit = share
+    if _size(message) > share:
+        limit = max(LEAST, share // len(_parts(message)) - MESSAGE_TOKENS)
     if message.role == "tool":
         return [
             {"role": "tool", "tool_call_id": result.call, "content": shorten(result.text, limit)}
@@ -101,11 +129,17 @@ def _shape(message: Message, limit: int) -> list[dict[str, Any]]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {
-                    "name": call.tool,
-                    "arguments": json.dumps(call.args, ensure_ascii=False),
-                },
+                "function": {"name": call.tool, "arguments": _fitting(call, limit)},
             }
             for call in message.calls
         ]
     return [shaped]
+
+
+def _fitting(call: Call, limit: int) -> str:
+    """The arguments, still a JSON object when they had to be cut."""
+    text = _arguments(call)
+    if estimate(text) <= limit:
+        return text
+    # quotes and backslashes in it are escaped once more: at most twice as long
+    return json.dumps({"cut": shorten(text, limit // 2)}, ensure_ascii=False)

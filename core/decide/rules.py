@@ -117,7 +117,7 @@ def _timer(line: str) -> dict[str, Any] | None:
             "h" if found["unit"].lower().startswith("stund") else found["unit"][0].lower()
         ]
         seconds += (number + (0.5 if found["half"] else 0)) * unit
-    if found is None or seconds < 1:
+    if found is None or not 1 <= seconds < 1e9:
         return None
     left = _SPAN.sub(" ", rest)
     label = _LABEL.search(left)

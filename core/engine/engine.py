@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import ModelError
+from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.builder import Limits
@@ -23,6 +24,9 @@ from exo.core.server.hub import Hub
 from exo.core.toolbox import builtin
 from exo.core.toolbox.registry import Toolbox
 from exo.core.toolbox.timers import Timer, Timers
+
+PATIENCE = 3.0  # seconds that running turns have to write their end when exod stops
+RETRY = 1.0  # seconds between tries to start what waits, on a disk that refuses
 
 
 class Engine:
@@ -97,6 +101,10 @@ class Engine:
             turn.interrupt()
         for task in self._warming:
             task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=PATIENCE)
+        for task in tasks:
+            task.cancel()  # the disk refused its end: the next start writes that
         await asyncio.gather(*tasks, *self._warming, return_exceptions=True)
         await self._timers.close()
 
@@ -117,9 +125,10 @@ class Engine:
         )
 
     async def _session_create(self, body: schema.SessionCreate) -> schema.SessionRef:
-        cwd = Path(body.cwd).expanduser() if body.cwd else self._work
-        if not cwd.is_absolute() or not cwd.is_dir():
-            raise refused("bad_cwd", f"work in {cwd}", "there is no such folder; give a full path")
+        cwd = Path(body.cwd) if body.cwd else self._work
+        if not cwd.is_absolute() or not os.path.isdir(cwd):  # noqa: PTH112 - Path's raises when too long
+            why = "there is no such folder; give a full path"
+            raise refused("bad_cwd", f"work in {str(cwd)[:200]!r}", why)
         with self._hub.commit() as add:
             title = " ".join((body.title or "").split())[:200]
             id_ = self.sessions.create(title, str(cwd))
@@ -138,8 +147,9 @@ class Engine:
 
     async def _session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
         self.sessions.info(body.session)
-        if body.prefill and body.session not in self._turns:
-            task = asyncio.create_task(self._prefill(body.session))
+        warm = any(task.get_name() == body.session for task in self._warming)
+        if body.prefill and body.session not in self._turns and not warm:
+            task = asyncio.create_task(self._prefill(body.session), name=body.session)
             self._warming.add(task)
             task.add_done_callback(self._warming.discard)
         return schema.SessionRef(body.session)
@@ -147,7 +157,7 @@ class Engine:
     async def _prefill(self, session: str) -> None:
         try:
             await self._model.prefill("main", self._loop.request(session))
-        except ModelError:
+        except ExoError:
             return  # only speed is lost: the turn itself will say what is wrong
 
     # ---- turns -----------------------------------------------------------------------------------
@@ -189,12 +199,18 @@ class Engine:
 
     def _next(self, session: str) -> None:
         """Start the turn that waits, if one does (a steer that came too late is a turn of its own)."""
-        waiting = self.sessions.waiting(session)
-        if not waiting or self._closing:
+        if self._closing or session in self._turns:
             return
-        row = waiting[0]
-        turn = Turn(session, new_id() if row.mode == "steer" else row.turn, row.text)
-        self._loop.accept(turn, row.message, row)
+        try:
+            waiting = self.sessions.waiting(session)
+            if not waiting:
+                return
+            row = waiting[0]
+            turn = Turn(session, new_id() if row.mode == "steer" else row.turn, row.text)
+            self._loop.accept(turn, row.message, row)
+        except HomeError:  # the disk refuses: the hub has said so; it was accepted, so try on
+            asyncio.get_running_loop().call_later(RETRY, self._next, session)
+            return
         self._run(turn)
 
     def _end_lost_turn(self, session: str, turn: str) -> None:

@@ -7,19 +7,20 @@ whole rounds, partial text is kept, and exactly one turn.completed is published 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from exo.core.base.errors import ContextOverflow, ExoError, ModelError, StorageError
+from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError
 from exo.core.context.builder import Limits, build
 from exo.core.decide.rules import Plan
 from exo.core.engine.deltas import Joiner
 from exo.core.engine.sessions import Sessions, Waiting, new_id, title_of, unanswered
+from exo.core.protocol.codec import read_json
 from exo.core.protocol.schema import (
     Call,
     Error,
@@ -38,7 +39,7 @@ from exo.core.protocol.schema import (
     Usage,
     UsageUpdated,
 )
-from exo.core.router.model import Done, Model, RawCall, Reasoning, Request, Text
+from exo.core.router.model import Done, Model, RawCall, Request, Text
 from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context, Toolbox
 
@@ -70,13 +71,16 @@ class Turn:
     message: str = ""  # id of the reply that is being written
     said: str = ""  # its text so far
     joiners: list[Joiner] = field(default_factory=list)
+    shown: bool = False  # whether the model call that runs put anything on a screen
     begun: bool = False
     stopped: bool = False
+    ending: bool = False
 
     def interrupt(self) -> None:
-        """Stop it, also before its first step (a task cancelled then would never write its end)."""
+        """Stop it. A task cancelled before its first step, or while it writes its end, would never
+        write that end: then the mark alone is set."""
         self.stopped = True
-        if self.begun and self.task is not None:
+        if self.begun and not self.ending and self.task is not None:
             self.task.cancel()
 
 
@@ -124,6 +128,7 @@ class Loop:
         except Exception as bug:  # noqa: BLE001 - a bug ends the turn, not the session
             traceback.print_exc(file=sys.stderr)
             error = ExoError("answer", f"{type(bug).__name__}: {bug}", "see the log of exod")
+        turn.ending = True
         await self._finish(turn, reason, error)
 
     async def _answer(self, turn: Turn) -> StopReason:
@@ -132,15 +137,15 @@ class Loop:
         if plan.calls:
             calls = [Call(new_id(), name, args) for name, args in plan.calls]
             results = await self._round(turn, new_id(), "", calls, {})
-            self._complete(turn, new_id(), "\n".join(result.text for result in results))
+            said = "\n".join(result.text for result in results)
+            self._store(turn, Message(new_id(), "assistant", said))
             return "end"
         for _ in range(self._rules.rounds):
             done = await self._ask(turn)
             if not done.calls:
                 return "length" if done.reason == "length" else "end"
             calls, faults = _read_calls(done.calls)
-            message, text, turn.message, turn.said = turn.message, turn.said, "", ""
-            await self._round(turn, message, text, calls, faults)
+            await self._round(turn, turn.message, turn.said, calls, faults)
             self._steer(turn)
         text = f"stopped after {self._rules.rounds} rounds of tools"
         self._hub.publish(turn.session, Notice("warning", "rounds", text))
@@ -152,22 +157,21 @@ class Loop:
         limits, tries = self._rules.limits, 0
         turn.model_called = True
         while True:
-            turn.message, turn.said = new_id(), ""
+            turn.message, turn.said, turn.shown = new_id(), "", False
             try:
                 done = await self._stream(turn, self.request(turn.session, limits))
                 break
             except ContextOverflow:
-                if turn.said or limits.window < 512:
+                if turn.shown or limits.window < 512:
                     raise
                 limits = Limits(limits.window // 2, min(limits.reply, limits.window // 4), 2)
             except ModelError as error:
-                if turn.said or not error.retryable or tries >= self._rules.retries:
+                if turn.shown or not error.retryable or tries >= self._rules.retries:
                     raise
                 await asyncio.sleep(self._rules.backoff * 2**tries)
                 tries += 1
         if not done.calls:
-            message, text, turn.message, turn.said = turn.message, turn.said, "", ""
-            self._complete(turn, message, text)
+            self._store(turn, Message(turn.message, "assistant", turn.said))
         return done
 
     def request(self, session: str, limits: Limits | None = None) -> Request:
@@ -192,14 +196,18 @@ class Loop:
         reasonings = Joiner(save_reasoning, self._rules.join)
         turn.joiners = [texts, reasonings]
         done: Done | None = None
-        async for event in self._model.stream("main", request):
-            if isinstance(event, Text):
-                turn.said += event.text
-                texts.feed(event.text)
-            elif isinstance(event, Reasoning):
-                reasonings.feed(event.text)
-            else:
-                done = event
+        # closed here, not when the garbage is collected: a model that nobody hears must stop
+        async with aclosing(self._model.stream("main", request)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    done = event
+                    continue
+                turn.shown = True
+                if isinstance(event, Text):
+                    turn.said += event.text
+                    texts.feed(event.text)
+                else:
+                    reasonings.feed(event.text)
         for joiner in turn.joiners:
             joiner.flush()
         turn.joiners = []
@@ -262,14 +270,12 @@ class Loop:
                 self._sessions.add(turn.session, turn.id, message)
                 add(turn.session, MessageCompleted(turn.id, message))
 
-    def _complete(self, turn: Turn, message: str, text: str, interrupted: bool = False) -> None:
-        mark = True if interrupted else None
-        self._store(turn, Message(message, "assistant", text, interrupted=mark))
-
     def _store(self, turn: Turn, message: Message) -> None:
         with self._hub.commit() as add:
             self._sessions.add(turn.session, turn.id, message)
             add(turn.session, MessageCompleted(turn.id, message))
+        if message.id == turn.message:
+            turn.said = ""  # only now: until it is saved, `_write_end` has to keep it
 
     async def _finish(self, turn: Turn, reason: StopReason, error: ExoError | None) -> None:
         """Write the end of the turn; on a disk that refuses, try until it does not: the hub tells
@@ -279,14 +285,18 @@ class Loop:
             try:
                 self._write_end(turn, reason, error)
                 return
-            except StorageError:
+            except HomeError:
                 await asyncio.sleep(wait)
                 wait = min(wait * 2, 10.0)
 
     def _write_end(self, turn: Turn, reason: StopReason, error: ExoError | None) -> None:
         for joiner in turn.joiners:
             joiner.drop()  # message.completed carries the whole text
+        mend = unanswered(self._sessions.messages(turn.session))
         with self._hub.commit(durable=True) as add:
+            if mend is not None:  # the disk refused a result
+                self._sessions.add(turn.session, turn.id, mend)
+                add(turn.session, MessageCompleted(turn.id, mend))
             if turn.said:
                 part = Message(turn.message, "assistant", turn.said, interrupted=True)
                 self._sessions.add(turn.session, turn.id, part)
@@ -313,7 +323,7 @@ def _read_calls(raw: list[RawCall]) -> tuple[list[Call], dict[str, str]]:
         id_ = each.id if each.id and all(each.id != call.id for call in calls) else new_id()
         args: Any = None
         try:
-            args = json.loads(each.arguments)
+            args = read_json(each.arguments)
         except ValueError as error:
             faults[id_] = f"the arguments are no JSON ({error}): {each.arguments[:500]}"
         if args is not None and not isinstance(args, dict):

@@ -7,6 +7,7 @@ by one tool message that answers each of them (`repair` mends what a crash left)
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,15 @@ from typing import Any
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ProtocolError
 from exo.core.base.sqlite import Database
-from exo.core.protocol.codec import from_json, refused, to_json
+from exo.core.protocol.codec import from_json, refused, sendable, to_json
 from exo.core.protocol.schema import Message, SessionInfo, ToolResult
 
 FORMAT = 1
 CACHED = 4  # sessions whose messages stay decoded
+# what Unicode counts as printable though nothing is drawn: fillers, variation selectors
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 _COLUMNS = "id, title, created, updated, turns"
 
 
@@ -91,7 +96,8 @@ class Sessions:
 
     def add(self, session: str, turn: str, message: Message) -> None:
         """Append a message."""
-        now, data = self._clock.now_ms(), json.dumps(to_json(message), ensure_ascii=False)
+        data = sendable(json.dumps(to_json(message), ensure_ascii=False))
+        now = self._clock.now_ms()
         link = self._database.link
         link.execute(
             "INSERT INTO messages (id, session, turn, created, data) VALUES (?, ?, ?, ?, ?)",
@@ -171,7 +177,8 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
 def check_text(text: str) -> str:
     """Return what a person said without control characters. Raises ProtocolError empty_text when
     nothing is left that could be seen."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     clean = "".join(c for c in text if c in "\n\t" or ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0)
-    if not any(c.isprintable() and not c.isspace() for c in clean):
+    if not any(c.isprintable() and not c.isspace() for c in _BLANK.sub("", clean)):
         raise ProtocolError("send a turn", "the text is empty", "say something", code="empty_text")
     return clean

@@ -14,6 +14,7 @@ from exo.core.base.errors import ProtocolError
 from exo.core.protocol.schema import COMMANDS, Command, Error, Event, Response
 
 T = TypeVar("T")
+DEPTH = 100  # how deep objects and lists may lie in each other: far from Python's own limit
 
 
 def decode_command(raw: bytes | str) -> tuple[Command, Any]:
@@ -28,11 +29,31 @@ def decode_command(raw: bytes | str) -> tuple[Command, Any]:
 def decode_envelope(raw: bytes | str) -> Command:
     """Return the envelope alone. Raises ProtocolError bad_json or bad_envelope."""
     try:
-        value = json.loads(raw, parse_constant=_no_constant)
-        json.dumps(value, ensure_ascii=False).encode()  # lone surrogates cannot be stored
-    except (ValueError, RecursionError) as error:
+        value = read_json(raw)
+    except ValueError as error:
         raise refused("bad_json", "read a command", f"no JSON: {error}") from error
     return from_json(Command, value, "command", code="bad_envelope")
+
+
+def read_json(raw: bytes | str) -> Any:
+    """Return the value of `raw`, which can then be saved and sent on. Raises ValueError for what is
+    no JSON, for twin keys, lone surrogates, numbers past a float's range, and nesting over DEPTH."""
+    try:
+        value = json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+    level, depth = [value], 0
+    while level := [child for each in level for child in _children(each)]:
+        depth += 1
+        if depth > DEPTH:
+            raise ValueError(f"it is nested deeper than {DEPTH}")
+    return value
+
+
+def _children(value: Any) -> list[Any]:
+    found = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [each for each in found if isinstance(each, dict | list)]
 
 
 def command_id(raw: bytes | str) -> str:
@@ -49,15 +70,22 @@ def refused(code: str, what: str, why: str = "") -> ProtocolError:
 
 
 def failure(id_: str, code: str, message: str) -> Response:
-    return Response(id_, False, None, Error(code, message))
+    """`message` may quote what the client sent, so it is cut."""
+    return Response(id_, False, None, Error(code, message[:1000]))
+
+
+def sendable(text: str) -> str:
+    """`text` with a question mark for each lone surrogate: UTF-8, and so the wire, has none."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def encode(envelope: Command | Response | Event) -> bytes:
     """One line of JSON, without the line's end."""
-    value = dataclasses.asdict(envelope)
+    value = {item.name: getattr(envelope, item.name) for item in dataclasses.fields(envelope)}
     if isinstance(envelope, Response):
-        value = {key: item for key, item in value.items() if item is not None}
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        value = to_json(envelope)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")  # a model may send half a surrogate pair
 
 
 def to_json(value: Any) -> Any:
@@ -133,3 +161,10 @@ def _union(args: tuple[Any, ...], value: Any, where: str, code: str) -> Any:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key comes twice")  # readers would differ on which one counts
+    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -56,7 +56,7 @@ class Request:
 class Model(Protocol):
     """The seam to language models."""
 
-    def stream(self, role: str, request: Request) -> AsyncIterator[ModelEvent]:
+    def stream(self, role: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Yield text as it comes, then exactly one Done. Raises ModelError instead of Done."""
         ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ class OpenAiTransport:
         self._client: httpx.AsyncClient | None = None
         self._keep = contextlib.ExitStack()
 
-    async def stream(self, model: str, request: Request) -> AsyncIterator[ModelEvent]:
+    async def stream(self, model: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Yield the reply's events, exactly one Done last. Raises ModelError."""
         body = self._body(model, request)
         body |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -167,6 +167,8 @@ class _Reply:
                 events += _texts(delta)
                 self._collect(delta.get("tool_calls") or [])
                 self._reason = _REASONS.get(choice.get("finish_reason") or "", "") or self._reason
+        except ModelError:
+            raise  # some of them are a ValueError too
         except (ValueError, TypeError, AttributeError) as error:
             what = f"read the reply of {self._name}"
             raise ModelGone(what, f"a chunk is no chat chunk: {data[:80]!r}") from error

@@ -6,7 +6,8 @@ output: two different answers are never spliced together."""
 from __future__ import annotations
 
 import tomllib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,16 @@ class Router:
         }
         self._roles: dict[str, list[str]] = catalog["roles"]
 
-    async def stream(self, role: str, request: Request) -> AsyncIterator[ModelEvent]:
+    async def stream(self, role: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Raises the first route's ModelError once every route has failed before output."""
         first: ModelError | None = None
         for provider, model in self._routes(role):
             begun = False
             try:
-                async for event in provider.stream(model, request):
-                    begun = True
-                    yield event
+                async with aclosing(provider.stream(model, request)) as events:
+                    async for event in events:
+                        begun = True
+                        yield event
                 return
             except ModelError as error:
                 if begun or isinstance(error, ContextOverflow):

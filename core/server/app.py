@@ -11,7 +11,7 @@ from typing import Any
 
 from exo.core.base import lifeline
 from exo.core.base.clock import SystemClock
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, ServiceError
 from exo.core.base.files import ProcessLock, make_folder
 from exo.core.base.home import Home
 from exo.core.base.httpd import HttpServer
@@ -60,7 +60,9 @@ async def serve(home: Home, *, stdio: bool = False, idle: float = 0.0) -> None:
     if idle:
         waits.append(asyncio.create_task(_idle(hub, engine, idle)))
     try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
     finally:
         await engine.close()
         hub.close()
@@ -81,10 +83,15 @@ async def _stdio(dispatcher: Dispatcher) -> None:
     """Serve the one client at stdin and stdout, until it closes stdin."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=LINE_LIMIT)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    transport, protocol = await loop.connect_write_pipe(
-        lambda: asyncio.streams.FlowControlMixin(loop), sys.stdout
-    )
+    try:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        transport, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.streams.FlowControlMixin(loop), sys.stdout
+        )
+    except ValueError as error:  # asyncio cannot wait for a regular file
+        do = "start it as a child with two pipes, or in a terminal"
+        raise ServiceError("serve stdin and stdout", "one of them is a file", do) from error
+    transport.set_write_buffer_limits(0)  # a line counts as sent when the pipe has it: none is lost
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
     await LineSession(dispatcher, reader, writer).run()
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 
-from exo.core.base.errors import ProtocolError, StorageError
+from exo.core.base.errors import HomeError, ProtocolError
 from exo.core.base.httpd import HttpError, Request, Response, json_response
 from exo.core.protocol.codec import encode
 from exo.core.protocol.schema import VERSION
 from exo.core.server.dispatcher import Dispatcher
-from exo.core.server.hub import Hub
+from exo.core.server.hub import Hub, Truncated
 
 KEEP_ALIVE = 15.0  # seconds
 
@@ -67,19 +67,19 @@ async def sse(hub: Hub, since: int, session: str | None, keep_alive: float) -> A
     """The stream as Server-Sent Events (WHATWG HTML 9.2). Two frames are no events of the record:
     `truncated` tells where it starts when older events were pruned, `fault` that the disk refuses."""
     yield b": exo\n\n"
-    if since < hub.first - 1:
-        yield _frame("truncated", {"first": hub.first})
     rows = hub.follow(since, session, keep_alive)
     try:
         async for row in rows:
             if row is None:
                 yield b": keep-alive\n\n"
-            elif isinstance(row, StorageError):
+            elif isinstance(row, Truncated):
+                yield _frame("truncated", {"first": row.first})
+            elif isinstance(row, HomeError):
                 yield _frame("fault", {"code": row.code, "message": str(row)})
             else:
                 yield b"id: %d\ndata: %b\n\n" % (row[0], row[2])
     finally:
-        await rows.aclose()  # type: ignore[attr-defined]
+        await rows.aclose()
 
 
 def _frame(name: str, data: dict[str, object]) -> bytes:

@@ -10,11 +10,12 @@ import asyncio
 import contextlib
 import sqlite3
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import ProtocolError, StorageError
+from exo.core.base.errors import HomeError, ProtocolError
 from exo.core.base.sqlite import Database
 from exo.core.protocol.codec import encode, to_json
 from exo.core.protocol.schema import EVENTS, Event
@@ -23,6 +24,13 @@ _NAMES = {cls: name for name, cls in EVENTS.items()}
 _RECENT = 512  # events kept in memory for those who follow live
 _BATCH = 256  # events read at once by one who catches up
 Row = tuple[int, str | None, bytes]
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """Events that a follower asked for are gone; the record starts at `first`."""
+
+    first: int
 
 
 class Hub:
@@ -34,7 +42,7 @@ class Hub:
         self.seq, self.first = int(str(row[0])), int(str(row[1]))
         self._recent: deque[Row] = deque(maxlen=_RECENT)
         self._changed = asyncio.Event()
-        self._fault: StorageError | None = None
+        self._fault: HomeError | None = None
         self._closed = False
         self.listeners = 0  # how many follow the stream now
 
@@ -63,7 +71,7 @@ class Hub:
                 saved = [(seq, session, data.decode()) for seq, session, data in rows]
                 link.executemany("INSERT INTO events VALUES (?, ?, ?)", saved)
                 first = self._prune(link, len(rows))
-        except StorageError as error:
+        except HomeError as error:  # the disk refuses, or the file is broken
             self._fault = error
             self._wake()
             raise
@@ -81,15 +89,18 @@ class Hub:
 
     async def follow(
         self, since: int, session: str | None = None, keep_alive: float = 15.0
-    ) -> AsyncIterator[Row | StorageError | None]:
+    ) -> AsyncGenerator[Row | Truncated | HomeError | None, None]:
         """Yield rows after `since`, then live ones; None after `keep_alive` seconds without one; a
-        StorageError when events could not be saved (so that nobody waits in vain)."""
-        told: StorageError | None = None
+        HomeError when events could not be saved (so that nobody waits in vain); Truncated before
+        a gap that pruning made, at the start or where a slow follower was overtaken."""
+        told: HomeError | None = None
         self.listeners += 1
         try:
             while not self._closed:
                 changed = self._changed
                 rows = self._read(since)
+                if rows and rows[0][0] > since + 1:
+                    yield Truncated(rows[0][0])
                 for row in rows:
                     since = row[0]
                     if session is None or row[1] == session:

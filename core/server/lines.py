@@ -6,10 +6,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from exo.core.base.errors import ProtocolError, StorageError
+from exo.core.base.errors import HomeError, ProtocolError
 from exo.core.protocol.codec import command_id, decode_command, encode, failure
 from exo.core.protocol.schema import EventsSubscribe, Response
 from exo.core.server.dispatcher import Dispatcher
+from exo.core.server.hub import Truncated
 
 LINE_LIMIT = 8 * 1024 * 1024  # bytes
 
@@ -56,9 +57,14 @@ class LineSession:
             return line
 
     async def _skip(self) -> None:
-        while piece := await self._reader.read(65536):
-            if b"\n" in piece:
-                return  # what follows in the same piece is lost with it
+        """Drop what is left of an over-long line, and nothing of the next."""
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                try:
+                    await self._reader.readuntil(b"\n")
+                    return
+                except asyncio.LimitOverrunError as error:
+                    await self._reader.readexactly(error.consumed)
 
     async def _one(self, line: bytes) -> None:
         try:
@@ -83,8 +89,11 @@ class LineSession:
     async def _follow(self, since: int, session: str | None) -> None:
         with contextlib.suppress(ConnectionError):
             async for row in self._dispatcher.hub.follow(since, session, self._keep_alive):
-                if isinstance(row, StorageError):
+                if isinstance(row, HomeError):
                     await self._send(encode(failure("", row.code, str(row))))
+                elif isinstance(row, Truncated):
+                    text = f"the record starts at {row.first}"
+                    await self._send(encode(failure("", "truncated", text)))
                 elif row is not None:
                     await self._send(row[2])
 

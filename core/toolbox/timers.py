@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import StorageError
+from exo.core.base.errors import ExoError
 from exo.core.base.sqlite import Database
 
+LOOK = 60.0  # seconds: look again each minute, for the wall clock may have been set
 Ring = Callable[["Timer"], None]  # saves what it tells, in the transaction that ends the timer
 
 
@@ -63,18 +64,20 @@ class Timers:
     async def _run(self) -> None:
         while True:
             self._changed.clear()
-            pending, now = self.pending(), self._clock.now_ms()
-            wait = 60.0  # look again each minute: the wall clock may have been set
-            for timer in pending:
-                if timer.due > now:
-                    wait = min(wait, (timer.due - now) / 1000)
-                    break
-                try:
-                    self._ring(timer)
-                except StorageError:
-                    wait = 5.0  # the disk refuses: the hub has said so; the timer stays and rings later
-                    break
+            try:
+                wait = self._ring_due()
+            except ExoError:
+                wait = 5.0  # the disk refuses: the hub has said so; the timer stays and rings later
             try:
                 await asyncio.wait_for(self._changed.wait(), wait)
             except TimeoutError:
                 continue
+
+    def _ring_due(self) -> float:
+        """Ring what is due; returns how long to wait, in seconds. Raises what the disk raises."""
+        now = self._clock.now_ms()
+        for timer in self.pending():
+            if timer.due > now:
+                return min(LOOK, (timer.due - now) / 1000)
+            self._ring(timer)
+        return LOOK
