@@ -1,4 +1,5 @@
-"""Sentence embeddings by MiniLM on onnxruntime. Owns tokenising, mean pooling and the unit length."""
+"""Sentence embeddings: MiniLM on onnxruntime, and larger models as GGUF on llama.cpp. Owns tokenising,
+pooling and the unit length."""
 
 from __future__ import annotations
 
@@ -75,6 +76,39 @@ class Embedder:
         weight = mask[:, :, None].astype(np.float32)
         mean = (hidden * weight).sum(1) / np.maximum(weight.sum(1), 1e-9)
         return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
+
+
+class GgufEmbedder:
+    """A GGUF embedding model; llama.cpp pools as the file says."""
+
+    def __init__(self, path: Path, window: int, threads: int) -> None:
+        """Raises ValueError for a file that is no model."""
+        import llama_cpp
+
+        self._window = window
+        self._model = llama_cpp.Llama(
+            str(path),
+            n_ctx=window,
+            n_batch=window,
+            n_ubatch=window,
+            n_threads=threads,
+            n_threads_batch=threads,
+            embedding=True,
+            verbose=False,
+        )
+
+    def embed(self, texts: list[str]) -> Embedded:
+        """Unit vectors of the texts, one at a time."""
+        vectors, total, cut = [], 0, 0
+        for text in texts:
+            count = len(self._model.tokenize(text.encode("utf-8", "replace"), add_bos=True))
+            cut += count > self._window
+            total += min(count, self._window)
+            vectors.append(list(self._model.embed(text or " ", normalize=True, truncate=True)))
+        return Embedded(vectors, total, cut)
+
+    def close(self) -> None:
+        self._model.close()
 
 
 def _batches(order: list[int], ids: list[list[int]]) -> list[list[int]]:

@@ -95,7 +95,7 @@ class LocalBackend:
     async def embed(self, model: str, texts: list[str]) -> tuple[list[list[float]], int, int]:
         if not texts:
             return [], 0, 0
-        async with self._pool.lease(self._row(model, ("embedding",))) as embedder:
+        async with self._alone(self._row(model, ("embedding",))) as embedder:
             done = await asyncio.to_thread(embedder.embed, texts)
         return done.vectors, done.tokens, done.cut
 
@@ -140,7 +140,7 @@ class LocalBackend:
                 data |= {"owned_by": "local", "title": row.title, "licence": row.licence}
                 data |= {"installed": self.catalog.present(row), "loaded": entry is not None}
                 data["ram_mb"] = round(entry.ram_mb) if entry else row.ram_mb
-                if row.format == "gguf":
+                if "main" in row.roles:
                     windows = _windows(self._window, row)
                     data |= {"context_window": windows[role == "aux"], "tools": row.tools}
                 out.append(data)
@@ -226,6 +226,10 @@ class LocalBackend:
             ) from error
 
     def _make(self, row: Row, folder: Path) -> Any:
+        if row.format == "gguf" and "embedding" in row.roles:
+            from exo.models.embed import GgufEmbedder
+
+            return GgufEmbedder(folder / row.file(".gguf"), row.window, self._threads)
         if row.format == "gguf":
             return self._writer(row, folder / row.file(".gguf"))
         if row.format == "ctranslate2":
