@@ -126,7 +126,7 @@ def _mono(raw: bytes, width: int, channels: int) -> Iterator[int]:
 def write_wav(path: Path, pcm: bytes, rate: int) -> None:
     """Write mono s16le samples. Raises BoardError."""
     try:
-        with wave.open(str(path), "wb") as file:
+        with path.open("wb") as raw, wave.open(raw, "wb") as file:
             file.setnchannels(1)
             file.setsampwidth(2)
             file.setframerate(rate)

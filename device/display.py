@@ -8,20 +8,25 @@ import sys
 
 from exo.board.screen import Screen
 from exo.core.base.errors import BoardError
-from exo.device.pages import Drawn
+from exo.device.pages import Drawn, Pages, View
 from PIL import ImageChops
 
 
 class Display:
     """The panel and the page that it shows."""
 
-    def __init__(self, screen: Screen) -> None:
-        self.screen = screen
+    def __init__(self, screen: Screen, pages: Pages) -> None:
+        self.screen, self._pages = screen, pages
+        self._view: View | None = None
         self.shown: Drawn | None = None
         self.fault = ""  # why the panel fails, empty while it works
 
-    def show(self, drawn: Drawn) -> None:
+    def show(self, view: View) -> None:
         """Show a page unless it is on the panel already."""
+        if view == self._view and not self.fault:
+            return
+        self._view = view
+        drawn = self._pages.draw(view)
         before, self.shown = self.shown, drawn
         box = None
         if before is not None:

@@ -62,7 +62,12 @@ class Handheld:
         toggles: bool = False,
     ) -> None:
         """`linger` seconds a finished reply stays; `toggles`: the talk key tells no release."""
-        self.display, self.pages, self.clock, self.machine = Display(screen), pages, clock, machine
+        self.display, self.pages, self.clock, self.machine = (
+            Display(screen, pages),
+            pages,
+            clock,
+            machine,
+        )
         self.linger, self.toggles = linger, toggles
         self.texts = pages.texts
         self.events: queue.SimpleQueue[ev.Event] = queue.SimpleQueue()
@@ -113,7 +118,7 @@ class Handheld:
             pass
         with self._lock:
             self._tick()
-            self.display.show(self.pages.draw(self.view()))
+            self.display.show(self.view())
         while self._syncs:
             self._syncs.pop().set()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
+from functools import lru_cache
 
 from exo.device.canvas import Canvas
 from exo.device.font import Fonts
@@ -53,13 +54,14 @@ class Pages:
 
     def __init__(self, size: tuple[int, int], fonts: Fonts, texts: Texts) -> None:
         self.size, self.fonts, self.texts = size, fonts, texts
+        self.lay_out = lru_cache(maxsize=8)(self._lay_out)
 
     @property
     def room(self) -> tuple[int, int]:
         """Pixels that running text has: beside the position bar and under the status line."""
         return self.size[0] - BAR, self.size[1] - TOP
 
-    def lay_out(self, text: str) -> tuple[Line, ...]:
+    def _lay_out(self, text: str) -> tuple[Line, ...]:
         """Return the lines of a reply or a notice."""
         return tuple(wrap(text, self.room[0], Canvas(self.size, self.fonts).measure))
 
@@ -102,7 +104,7 @@ class Pages:
     def _thinking(self, canvas: Canvas, view: View) -> None:
         self._status(canvas, view.title, _seconds(view.elapsed), icon="think")
         bottom = canvas.height - 8
-        lines = wrap(view.text, canvas.width, canvas.measure)
+        lines = wrap(view.text[:400], canvas.width, canvas.measure)
         shown, used = [], 0
         for line in lines:
             if used + line.height > bottom - TOP:
@@ -122,7 +124,7 @@ class Pages:
         room = self.room[1]
         icons = ("bell",) * view.pending + ("speaker",) * view.speaking
         icons += ("think",) * (view.streaming and view.frame % 4 < 2)
-        self._status(canvas, view.title, icons, icon="prompt", keep=1 + view.pending)
+        self._status(canvas, view.title, icons, icon="prompt", keep=2 + view.pending)
         self._lines(canvas, view, room)
         if total > room:
             _bar(canvas, TOP, room, view.scroll, total)
@@ -169,7 +171,7 @@ class Pages:
             canvas.icon(0, 1, icon)
             x = 10
         # a status line has no room for ideographs and emoji: they are left out of a title
-        low = "".join(c for c in clusters(title) if c != "\n" and canvas.measure(c)[1] <= 10)
+        low = "".join(c for c in clusters(title[:200]) if c != "\n" and canvas.measure(c)[1] <= 10)
         if not any(char.isalnum() for char in low):
             low = self.texts("reply") if title else ""
         canvas.text(x, 0, low.strip(), room=canvas.width - x - space - 3)

@@ -175,7 +175,8 @@ def _ideograph(cluster: str) -> bool:
 
 def elide(text: str, width: int, measure: Measure) -> str:
     """Return `text` on one line, its end replaced by `…` when it does not fit `width` pixels."""
-    marks = [cluster if cluster != "\n" else " " for cluster in clusters(text)]
+    # a glyph takes a pixel at least, so that more characters never fit
+    marks = [cluster if cluster != "\n" else " " for cluster in clusters(text[: width * MARKS])]
     if sum(measure(cluster)[0] for cluster in marks) <= width:
         return "".join(marks)
     room = width - measure("…")[0]

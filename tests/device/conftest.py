@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from exo.core.base.httpd import HttpError, HttpServer, Request, Response, json_response
 
 
@@ -28,17 +27,16 @@ class Server:
 
     def start(self) -> None:
         ready = threading.Event()
-        self._loop = asyncio.new_event_loop()
 
         async def serve() -> None:
-            self._end = asyncio.Event()
+            self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
             server = HttpServer(self.handle)
             await server.listen_unix(self.socket)
             ready.set()
             await self._end.wait()
             await server.close()
 
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(serve(),))
+        self._thread = threading.Thread(target=lambda: asyncio.run(serve()))
         self._thread.start()
         assert ready.wait(5)
 
@@ -46,8 +44,7 @@ class Server:
         """Go away at once, in the middle of whatever it does."""
         if self._loop and self._thread:
             self._loop.call_soon_threadsafe(self._end.set)
-            self._thread.join(5)
-            self._loop.close()
+            self._thread.join(20)
             self._loop = self._thread = None
 
 
@@ -73,7 +70,11 @@ class FakeExod(Server):
                 result = self._command(command["type"], command["body"])
             except HttpError as error:
                 return json_response(
-                    {"id": command["id"], "ok": False, "error": {"code": error.code, "message": error.message}}
+                    {
+                        "id": command["id"],
+                        "ok": False,
+                        "error": {"code": error.code, "message": error.message},
+                    }
                 )
             return json_response({"id": command["id"], "ok": True, "result": result})
         return Response(self._stream(int(request.query["since"])), content_type="text/event-stream")
@@ -106,7 +107,9 @@ class FakeExod(Server):
         try:
             for piece in self.answer(text):
                 if isinstance(piece, Exception):
-                    self.emit(session, "notice", {"level": "error", "code": "x", "text": str(piece)})
+                    self.emit(
+                        session, "notice", {"level": "error", "code": "x", "text": str(piece)}
+                    )
                     reason = "error"
                 elif isinstance(piece, str):
                     said += piece
@@ -160,7 +163,7 @@ class FakeModels(Server):
             try:
                 async for piece in request.chunks():
                     pcm += piece
-            except ConnectionError:
+            except (ConnectionError, EOFError, HttpError):
                 self.abandoned += 1
                 raise
             self.recorded.append(pcm)

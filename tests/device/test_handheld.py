@@ -1,0 +1,406 @@
+"""The loop with parts that only write down what they are told, on a clock that a test moves."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from exo.board.fake import FakePanel
+from exo.core.base.clock import FakeClock
+from exo.device import events as ev
+from exo.device.font import Fonts
+from exo.device.handheld import Handheld
+from exo.device.locale import Texts
+from exo.device.pages import Pages
+from exo.device.states import Machine
+
+FONTS = Fonts()
+
+
+class Parts:
+    """Ear, voice and link in one."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+        self.session, self.on, self.ticket = "s1", True, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: self.told.append((name, *args))
+
+    def begin(self) -> int:
+        self.ticket += 1
+        self.told.append(("begin",))
+        return self.ticket
+
+    def names(self) -> list[str]:
+        return [each[0] for each in self.told]
+
+
+class Bench:
+    """A handheld on a bench."""
+
+    def __init__(self, toggles: bool = False) -> None:
+        self.clock, self.panel = FakeClock(), FakePanel()
+        machine = Machine(self.clock)
+        pages = Pages((128, 64), FONTS, Texts())
+        self.device = Handheld(self.panel, pages, self.clock, machine, 10.0, toggles)
+        self.ear, self.voice, self.link = Parts(), Parts(), Parts()
+        self.device.attach(self.ear, self.voice, self.link)
+        self.do(ev.Link("core", True), ev.Link("models", True))
+
+    def do(self, *events: ev.Event) -> str:
+        for event in events:
+            self.device.post(event)
+        self.device.step()
+        return self.device.machine.state
+
+    def press(self, name: str = "talk", seconds: float = 1.0) -> str:
+        self.do(ev.Button(name, True))
+        self.pass_(seconds)
+        return self.do(ev.Button(name, False))
+
+    def pass_(self, seconds: float) -> str:
+        self.clock.advance(seconds)
+        return self.do()
+
+    def wire(self, kind: str, session: str = "s1", **body: Any) -> str:
+        return self.do(ev.Wire({"seq": 1, "session": session, "type": kind, "body": body}))
+
+    def ask(self, text: str = "hello") -> None:
+        """Until a turn t1 runs."""
+        self.do(ev.Typed(text))
+        self.wire("turn.started", turn="t1")
+
+    def delta(self, text: str, turn: str = "t1") -> str:
+        return self.wire("message.delta", turn=turn, message="m1", text=text)
+
+    def complete(self, text: str, reason: str = "end") -> str:
+        message = {"id": "m1", "role": "assistant", "text": text}
+        self.wire("message.completed", turn="t1", message=message)
+        return self.wire("turn.completed", turn="t1", stop_reason=reason, usage={})
+
+    @property
+    def screen(self) -> str:
+        return self.device.snapshot().screen
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_a_press_listens_and_has_the_rest_prefilled_at_once(bench: Bench) -> None:
+    assert bench.do(ev.Button("talk", True)) == "listening"
+    assert bench.ear.names() == ["start"]
+    assert bench.link.names() == ["prefill"]
+    bench.pass_(1)
+    assert bench.do(ev.Button("talk", False)) == "thinking"
+    assert bench.ear.names() == ["start", "finish"]
+    assert bench.do(ev.Heard(1, "what time is it")) == "thinking"
+    assert bench.link.told[-1] == ("send", 1, "what time is it")
+    assert "what time is it" in bench.screen
+
+
+def test_the_first_sentence_is_spoken_while_the_second_streams(bench: Bench) -> None:
+    bench.ask()
+    assert bench.delta("It is Paris. That") == "reply"
+    assert bench.voice.told[-1] == ("say", 1, "It is Paris.", 0)
+    bench.delta(" is a city")
+    assert bench.complete("It is Paris. That is a city.") == "reply"
+    assert bench.voice.told[-2:] == [("say", 1, "That is a city.", 9), ("end", 1)]
+    bench.do(ev.Uttered(1, 0))
+    bench.pass_(100)
+    assert bench.device.machine.state == "reply"  # it still speaks
+    bench.do(ev.Spoken(1))
+    assert bench.pass_(9) == "reply"
+    assert bench.pass_(2) == "idle"
+
+
+def test_a_press_while_it_speaks_stops_all_and_listens(bench: Bench) -> None:
+    bench.ask()
+    bench.delta("A long answer. And")
+    assert bench.do(ev.Button("talk", True)) == "listening"
+    assert bench.link.names()[-2:] == ["interrupt", "prefill"]
+    assert bench.voice.names()[-1] == "cancel"
+    assert bench.delta("more of the old turn. Yes") == "listening"
+    assert bench.voice.names()[-1] == "cancel"  # nothing of it is spoken any more
+    bench.pass_(1)
+    bench.do(ev.Button("talk", False), ev.Heard(2, "next"))
+    assert bench.link.told[-1] == ("send", 2, "next")
+    bench.wire("turn.completed", turn="t1", stop_reason="interrupted", usage={})
+    assert bench.device.machine.state == "thinking"
+    bench.wire("turn.started", turn="t2")
+    assert bench.delta("new", turn="t2") == "reply"
+    assert bench.device.reply.text == "new"
+
+
+def test_a_tap_while_it_speaks_only_stops_it(bench: Bench) -> None:
+    bench.ask()
+    bench.delta("A long answer. And")
+    assert bench.press(seconds=0.1) == "reply"
+    assert bench.ear.names()[-1] == "cancel"
+    assert "(stopped)" in bench.screen
+    assert bench.pass_(11) == "idle"
+
+
+def test_a_short_press_shows_the_hint(bench: Bench) -> None:
+    assert bench.press(seconds=0.1) == "notice"
+    assert "Hold the button" in bench.screen
+    assert bench.ear.names() == ["start", "cancel"]
+    assert bench.pass_(20) == "idle"
+
+
+def test_the_longest_recording_ends_itself(bench: Bench) -> None:
+    bench.do(ev.Button("talk", True))
+    assert bench.pass_(61) == "thinking"
+    assert bench.ear.names() == ["start", "finish"]
+    assert bench.do(ev.Button("talk", False), ev.Heard(1, "long")) == "thinking"
+    assert bench.link.names()[-1] == "send"
+
+
+def test_silence_is_told(bench: Bench) -> None:
+    bench.press()
+    assert bench.do(ev.Heard(1, "")) == "notice"
+    assert "I heard nothing." in bench.screen
+    assert "send" not in bench.link.names()
+
+
+@pytest.mark.parametrize("part", ["microphone", "models"])
+def test_a_recording_that_fails_is_told_and_the_next_press_works(bench: Bench, part: str) -> None:
+    bench.press()
+    assert bench.do(ev.Deaf(1, part, "it burnt")) == "notice"
+    assert "it burnt" in bench.screen.replace("\n", " ")
+    assert bench.do(ev.Button("talk", True)) == "listening"
+
+
+def test_exod_that_dies_in_a_turn_is_told(bench: Bench) -> None:
+    bench.ask()
+    bench.delta("Half a sen")
+    assert bench.do(ev.Link("core", False, "Connection refused")) == "notice"
+    assert "Connection refused" in bench.screen.replace("\n", " ")
+    assert bench.pass_(60) == "idle"
+    assert "exod is away" in bench.screen
+    bench.do(ev.Link("core", True))
+    assert "Hold to talk" in bench.screen
+
+
+def test_a_refused_turn_gives_its_reason(bench: Bench) -> None:
+    bench.do(ev.Typed("x"))
+    assert bench.do(ev.Called("send", 1, None, "storage", "the disk is full")) == "notice"
+    assert "the disk is full" in bench.screen.replace("\n", " ")
+
+
+def test_a_turn_that_fails_gives_its_reason(bench: Bench) -> None:
+    bench.ask()
+    bench.wire("notice", level="error", code="model_gone", text="the model went away")
+    bench.wire("turn.completed", turn="t1", stop_reason="error", usage={})
+    assert bench.device.machine.state == "notice"
+    assert "the model went away" in bench.screen.replace("\n", " ")
+
+
+def test_a_turn_that_fails_half_way_keeps_its_words_and_then_says_why(bench: Bench) -> None:
+    bench.ask()
+    bench.delta("Half a sentence")
+    bench.wire("notice", level="error", code="model_gone", text="the model went away")
+    bench.wire("turn.completed", turn="t1", stop_reason="error", usage={})
+    assert bench.device.machine.state == "reply"
+    bench.do(ev.Spoken(1))
+    assert bench.pass_(4) == "notice"
+    assert "the model went away" in bench.screen.replace("\n", " ")
+
+
+def test_no_answer_in_time_ends_the_wait(bench: Bench) -> None:
+    bench.ask()
+    bench.pass_(149)
+    bench.wire("tool.started", turn="t1", tool="read_file")
+    assert bench.pass_(149) == "thinking"
+    assert "Using read_file" in bench.screen
+    assert bench.pass_(2) == "notice"
+    assert bench.link.names()[-1] == "interrupt"
+
+
+def test_a_turn_accepted_after_it_was_given_up_is_interrupted(bench: Bench) -> None:
+    bench.do(ev.Typed("x"))
+    assert bench.do(ev.Button("back", True)) == "idle"
+    count = bench.link.names().count("interrupt")
+    bench.do(ev.Called("send", 1, {"accepted": True, "turn": "t1"}))
+    assert bench.link.names().count("interrupt") == count + 1
+
+
+def test_speech_that_fails_leaves_the_reply_to_read_and_is_told_once(bench: Bench) -> None:
+    for number in (1, 2):
+        bench.do(ev.Typed("x"))
+        bench.wire("turn.started", turn="t1")
+        bench.delta("Some words here. More")
+        ticket = bench.device.reply.voice
+        assert bench.do(ev.Mute(ticket, "speaker", "there is none")) == "reply"
+        assert bench.complete("Some words here. More") == "reply"
+        state = bench.pass_(4)
+        assert state == ("notice" if number == 1 else "reply")
+    assert bench.pass_(20) == "idle"
+
+
+def test_notices_wait_for_their_turn_and_are_spoken(bench: Bench) -> None:
+    bench.do(ev.Button("talk", True))
+    bench.wire("notice", session="", level="info", code="timer", text="Tea is ready")
+    assert bench.device.machine.state == "listening"
+    assert bench.do(ev.Button("back", True)) == "notice"
+    assert "Tea is ready" in bench.screen
+    assert ("say", 1, "Tea is ready") in bench.voice.told
+    bench.do(ev.Spoken(1))
+    assert bench.do(ev.Button("ok", True)) == "idle"
+
+
+def test_events_of_other_sessions_are_not_ours(bench: Bench) -> None:
+    bench.ask()
+    bench.wire("message.delta", session="s2", turn="t1", message="m", text="other")
+    bench.wire("notice", session="s2", level="error", code="x", text="other")
+    assert bench.device.machine.state == "thinking"
+    assert bench.delta("mine") == "reply"
+    assert bench.device.reply.text == "mine"
+
+
+def test_scrolling_by_hand_rests_until_the_end_is_reached(bench: Bench) -> None:
+    bench.voice.on = False
+    bench.ask()
+    bench.delta("".join(f"word{number} here\n" for number in range(12)))
+    assert "word11" in bench.screen
+    bench.do(ev.Button("up", True), ev.Button("up", False))
+    assert "word11" not in bench.screen
+    bench.delta("word12 here\n")
+    assert "word12" not in bench.screen
+    for _ in range(2):
+        bench.do(ev.Button("down", True), ev.Button("down", False))
+    bench.delta("word13 here\n")
+    assert "word13" in bench.screen
+
+
+def test_a_held_arrow_repeats(bench: Bench) -> None:
+    bench.voice.on = False
+    bench.ask()
+    bench.delta("".join(f"word{number} here\n" for number in range(20)))
+    bench.do(ev.Button("up", True))
+    for _ in range(20):
+        bench.pass_(0.12)
+    assert "word0 " in bench.screen
+    bench.do(ev.Button("up", False))
+
+
+def test_the_page_follows_the_voice(bench: Bench) -> None:
+    bench.ask()
+    sentences = [
+        f"This is sentence number {word}."
+        for word in ["one", "two", "three", "four", "five", "six"]
+    ]
+    bench.complete(" ".join(sentences))
+    assert "one" in bench.screen
+    place = [told[3] for told in bench.voice.told if told[0] == "say"][4]
+    bench.do(ev.Uttered(1, place))
+    assert "five" in bench.screen
+    assert "one" not in bench.screen
+
+
+def test_the_last_reply_can_be_read_again(bench: Bench) -> None:
+    bench.ask()
+    bench.complete("It is Paris.")
+    bench.do(ev.Spoken(1))
+    assert bench.pass_(11) == "idle"
+    assert bench.do(ev.Button("ok", True)) == "reply"
+    assert "It is Paris." in bench.screen
+
+
+def test_back_stops_first_and_leaves_second(bench: Bench) -> None:
+    bench.ask()
+    bench.delta("Words. And")
+    assert bench.do(ev.Button("back", True)) == "reply"
+    assert bench.link.names()[-1] == "interrupt"
+    assert bench.do(ev.Button("back", True)) == "idle"
+
+
+def test_a_frame_that_did_not_change_is_not_shown_again(bench: Bench) -> None:
+    before = bench.panel.updates
+    for _ in range(50):
+        bench.pass_(0.5)
+    assert bench.panel.updates == before
+    bench.pass_(60)
+    assert bench.panel.updates == before + 1
+
+
+def test_a_panel_that_fails_stops_nothing_and_comes_back(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.panel.broken = "no answer at 0x3C"
+    bench.ask()
+    bench.delta("hello")
+    assert capsys.readouterr().err.count("0x3C") == 1
+    bench.panel.broken = ""
+    bench.do()
+    assert bench.panel.shows(bench.device.pages.draw(bench.device.view()).image)
+
+
+def test_a_terminal_gets_its_own_hints() -> None:
+    bench = Bench(toggles=True)
+    assert "Press to talk" in bench.screen
+    bench.do(ev.Button("talk", True))
+    assert "Press again to send" in bench.screen
+
+
+def test_quit_ends_the_loop_dark(bench: Bench) -> None:
+    bench.device.post(ev.Quit())
+    bench.device.run()
+    assert bench.device.machine.state == "off"
+    assert not bench.panel.image.getbbox()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_happens_time_leads_back_to_idle(seed: int) -> None:
+    """Random events of every kind, in any order, malformed ones among them."""
+    chance, bench = random.Random(seed), Bench()
+    for _ in range(200):
+        ticket = chance.randrange(4)
+        turn, session = chance.choice(["t1", "t2", ""]), chance.choice(["s1", "s2", ""])
+        kinds = [
+            "turn.started",
+            "message.delta",
+            "message.completed",
+            "turn.completed",
+            "notice",
+            "x",
+        ]
+        body: Any = {"turn": turn, "message": "m", "text": "Some text. And", "level": "error"}
+        if chance.random() < 0.3:
+            body["message"] = {"id": "m", "role": "assistant", "text": "Whole. Text"}
+        bench.do(
+            chance.choice(
+                [
+                    ev.Button(
+                        chance.choice(["talk", "up", "ok", "back", "no"]), chance.random() < 0.5
+                    ),
+                    ev.Typed(chance.choice(["", "hi", "\u200b", "x" * 10_000])),
+                    ev.Wire({"type": chance.choice(kinds), "session": session, "body": body}),
+                    ev.Wire(
+                        {
+                            "type": "message.delta",
+                            "session": "s1",
+                            "body": chance.choice([None, {}]),
+                        }
+                    ),
+                    ev.Link(chance.choice(["core", "models"]), chance.random() < 0.5, "why"),
+                    ev.Called(
+                        "send", ticket, chance.choice([None, {}, {"turn": "t1"}]), "x", "why"
+                    ),
+                    ev.Level(ticket, chance.random()),
+                    ev.Heard(ticket, chance.choice(["", "words"])),
+                    ev.Deaf(ticket, "models", "why"),
+                    ev.Uttered(ticket, chance.randrange(50)),
+                    ev.Spoken(ticket),
+                    ev.Mute(ticket, "models", "why"),
+                ]
+            )
+        )
+        bench.pass_(chance.choice([0, 0.1, 1, 30]))
+    bench.do(ev.Button("up", False))
+    for _ in range(40):
+        bench.pass_(160)
+    assert bench.device.machine.state == "idle"

@@ -1,0 +1,157 @@
+"""Every page as a picture. A page that changed on purpose is drawn anew with
+
+    EXO_GOLDEN=write python -m pytest tests/device/test_pages.py
+
+and looked at before it is committed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+from exo.device.font import Fonts
+from exo.device.locale import FOLDER, Texts
+from exo.device.pages import Pages, View
+from exo.device.text import plain
+from PIL import Image
+
+GOLDEN = Path(__file__).parent / "golden"
+FONTS = Fonts()
+NOW = datetime.datetime(2026, 11, 30, 14, 5, tzinfo=datetime.UTC)
+LEVELS = tuple(abs(math.sin(n / 3)) * (n % 5) / 5 for n in range(40))
+LONG = (
+    "The capital of **France** is Paris. It lies on the Seine and has about 2.1 million people; "
+    "“la Ville Lumière” is its old name — and it is well-known. Café, naïve, Ωmega, Привет 😀 ok."
+)
+
+
+def pages(language: str = "en", size: tuple[int, int] = (128, 64)) -> Pages:
+    return Pages(size, FONTS, Texts(language))
+
+
+def views(page: Pages) -> dict[str, View]:
+    texts = page.texts
+
+    def reply(text: str, title: str, first: int = 0, **more: bool) -> View:
+        lines = page.lay_out(plain(text))
+        scroll = sum(line.height for line in lines[:first])
+        return View("reply", NOW, title, lines=lines, scroll=scroll, **more)
+
+    def notice(level: str, text: str, first: int = 0) -> View:
+        lines = page.lay_out(text)
+        return View(
+            "notice",
+            NOW,
+            texts(f"notice.{level}"),
+            text,
+            level,
+            texts("notice.hint"),
+            lines=lines,
+            scroll=sum(line.height for line in lines[:first]),
+        )
+
+    away = texts("error.core", why="Connection refused")
+    return {
+        "starting": View("starting", NOW, text=texts("starting.exod"), frame=2),
+        "idle": View("idle", NOW, hint=texts("idle.hint")),
+        "idle-toggle": View("idle", NOW, hint=texts("idle.toggle"), pending=True),
+        "idle-away": View("idle", NOW, hint=texts("idle.no_core"), core=False, voice=False),
+        "listening": View(
+            "listening", NOW, levels=LEVELS, elapsed=63, hint=texts("listening.hint")
+        ),
+        "hearing": View("thinking", NOW, texts("thinking"), texts("thinking.hearing"), frame=1),
+        "thinking": View("thinking", NOW, texts("thinking"), "What is the capital of France? " * 5),
+        "tool": View(
+            "thinking", NOW, texts("thinking.tool", tool="read_file"), "Read it", elapsed=9
+        ),
+        "reply": reply(LONG, "What is the capital of France?", streaming=True, speaking=True),
+        "reply-end": reply(LONG, "What is the capital of France?", 4, pending=True),
+        "reply-short": reply("Paris.", "Capital?"),
+        "reply-cjk": reply("今日は天気がいいですね。散歩に行きましょう！はい。", "今日の天気"),
+        "reply-scripts": reply("한국어 — ไทย\nעברית العربية\n数学 ∑∞ ✓", "Ω Ж é 你"),
+        "timer": notice("timer", "Tea is ready"),
+        "error": notice("error", away),
+        "error-long": notice(
+            "error", away + ". " + "Run `exo doctor` to see what is wrong. " * 3, 2
+        ),
+        "hint": notice("info", texts("hint.short")),
+        "off": View("off", NOW),
+    }
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("name", list(views(pages())))
+def test_golden(name: str, language: str) -> None:
+    page = pages(language)
+    image = page.draw(views(page)[name]).image
+    path = GOLDEN / f"{name}.{language}.png"
+    if os.environ.get("EXO_GOLDEN") == "write":
+        GOLDEN.mkdir(exist_ok=True)
+        image.save(path)
+    with Image.open(path) as golden:
+        assert golden.mode == image.mode == "1"
+        assert golden.tobytes() == image.tobytes(), f"{path.name} differs; see the top of this file"
+
+
+@pytest.mark.parametrize("size", [(128, 32), (128, 64), (250, 122), (240, 240)])
+def test_other_panels_are_drawn_too(size: tuple[int, int]) -> None:
+    page = pages(size=size)
+    for view in views(page).values():
+        assert page.draw(view).image.size == size
+
+
+def test_what_is_drawn_can_be_read() -> None:
+    page = pages()
+    assert page.draw(views(page)["reply"]).text.split("\n")[:2] == [
+        "What is the cap…",
+        "The capital of France",
+    ]
+    assert "14:05" in page.draw(views(page)["idle"]).text
+
+
+def test_the_title_does_not_jump_while_words_stream() -> None:
+    page = pages()
+    pictures = set()
+    for frame in range(4):
+        view = View(
+            "reply",
+            NOW,
+            "What is the capital of France?",
+            frame=frame,
+            streaming=True,
+            speaking=True,
+        )
+        pictures.add(page.draw(view).text)
+    assert len(pictures) == 1
+
+
+def test_languages_have_the_same_words() -> None:
+    english = json.loads((FOLDER / "en.json").read_text())
+    for path in FOLDER.glob("*.json"):
+        words = json.loads(path.read_text())
+        assert words.keys() == english.keys(), path.name
+        for name, text in words.items():
+            assert text.count("{") == english[name].count("{"), f"{path.name}: {name}"
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_hints_and_titles_fit_their_line(language: str) -> None:
+    from exo.device.canvas import Canvas
+
+    canvas = Canvas((128, 64), FONTS)
+    words = json.loads((FOLDER / f"{language}.json").read_text())
+    for name in ("idle.hint", "idle.toggle", "idle.no_core", "idle.no_voice"):
+        assert canvas.length(words[name]) <= 118, words[name]
+    for name in ("listening.hint", "listening.toggle", "starting.exod", "thinking.hearing"):
+        assert canvas.length(words[name]) <= 128, words[name]
+    for name in ("info", "warning", "error", "timer"):
+        room = 128 - 13 - canvas.length(words["notice.hint"])
+        assert canvas.length(words[f"notice.{name}"]) <= room, words[f"notice.{name}"]
+
+
+def test_an_unknown_language_is_english() -> None:
+    assert Texts("xx").language == "en"
