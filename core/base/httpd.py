@@ -30,6 +30,7 @@ HEAD_LIMIT = 32 * 1024  # bytes of request line and headers
 TRAILERS = 64  # lines after a chunked body
 IDLE = 75.0  # seconds a connection may wait for its next request
 STALL = 30.0  # seconds a client may stop in the middle of a request, or stop reading an answer
+LINGER = 2.0  # seconds a refused client may go on sending
 REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -228,7 +229,7 @@ class HttpServer:
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError, TimeoutError):
-                await asyncio.wait_for(writer.wait_closed(), 5)
+                await _timed(writer.wait_closed(), 5)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request and its answer; returns whether the connection goes on."""
@@ -236,6 +237,7 @@ class HttpServer:
             request = await self._read_head(reader, writer)
         except HttpError as error:
             await _send(writer, error_response(error.status, error.code, error.message), False)
+            await _linger(reader, writer)
             return False
         if request is None:
             return False
@@ -245,13 +247,15 @@ class HttpServer:
         keep = request.headers.get("connection", "").lower() != "close" and not request._unread
         keep = keep and request.method != "HEAD"  # whose client takes no body: ours would stay
         await _send(writer, response, keep)
+        if request._unread:
+            await _linger(reader, writer)
         return keep
 
     async def _read_head(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> Request | None:
         try:
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), IDLE)
+            head = await _timed(reader.readuntil(b"\r\n\r\n"), IDLE)
         except asyncio.IncompleteReadError as error:
             if error.partial.strip():
                 raise HttpError(400, "bad_request", "the request ends in its headers") from error
@@ -322,6 +326,16 @@ async def _gone(request: Request, reader: asyncio.StreamReader) -> None:
         await asyncio.sleep(0.05)
 
 
+async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Take what a refused client still sends, for a moment: closing on unread bytes resets the
+    connection, and many a client then never reads its answer (RFC 9112 9.6)."""
+    writer.write_eof()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER):
+            while await reader.read(65536):
+                pass
+
+
 async def _send(writer: asyncio.StreamWriter, response: Response, keep: bool) -> None:
     status = f"HTTP/1.1 {response.status} {REASONS.get(response.status, 'Status')}"
     lines = [status, f"Content-Type: {response.content_type}"]
@@ -372,7 +386,9 @@ def _hung_up(writer: asyncio.StreamWriter) -> bool:
 
 
 async def _timed(awaitable: Awaitable[T], seconds: float) -> T:
-    return await asyncio.wait_for(awaitable, seconds)
+    # not wait_for: in 3.11 it loses a cancellation that meets the result, and close() waits for ever
+    async with asyncio.timeout(seconds):
+        return await awaitable
 
 
 def _header(line: str) -> tuple[str, str]:

@@ -321,14 +321,14 @@ def _read_calls(raw: list[RawCall]) -> tuple[list[Call], dict[str, str]]:
     faults: dict[str, str] = {}
     for each in raw:
         id_ = each.id if each.id and all(each.id != call.id for call in calls) else new_id()
-        args: Any = None
+        args: Any = {}
         try:
             args = read_json(each.arguments)
         except ValueError as error:
             faults[id_] = f"the arguments are no JSON ({error}): {each.arguments[:500]}"
-        if args is not None and not isinstance(args, dict):
-            faults[id_] = f"the arguments are no JSON object: {each.arguments[:500]}"
-        calls.append(Call(id_, each.name, args if isinstance(args, dict) else {}))
+        if not isinstance(args, dict):
+            faults[id_], args = f"the arguments are no JSON object: {each.arguments[:500]}", {}
+        calls.append(Call(id_, each.name, args))
     return calls, faults
 
 

@@ -98,9 +98,10 @@ class Hub:
         try:
             while not self._closed:
                 changed = self._changed
+                if since < self.first - 1:
+                    since = self.first - 1
+                    yield Truncated(self.first)
                 rows = self._read(since)
-                if rows and rows[0][0] > since + 1:
-                    yield Truncated(rows[0][0])
                 for row in rows:
                     since = row[0]
                     if session is None or row[1] == session:

@@ -355,4 +355,7 @@ def exod(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     for process in started:
         if process.poll() is None:
             process.kill()
-        process.communicate()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
