@@ -131,7 +131,13 @@ def parse(name: str, value: object, source: str) -> Value:
         raise SettingError(
             f"setting {name}", f"{value!r} from {source}", f"use one of {row.choices}"
         )
-    if row.low is not None and row.high is not None and not row.low <= float(result) <= row.high:
+    outside = (
+        row.low is not None
+        and row.high is not None
+        and not isinstance(result, str)
+        and not row.low <= result <= row.high
+    )
+    if outside:
         span = f"use {row.low:g} to {row.high:g} {row.unit}"
         raise SettingError(f"setting {name}", f"{value!r} from {source} is out of range", span)
     return result

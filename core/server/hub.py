@@ -152,7 +152,8 @@ class Hub:
 
 async def _within(event: asyncio.Event, seconds: float) -> bool:
     try:
-        await asyncio.wait_for(event.wait(), seconds)
+        async with asyncio.timeout(seconds):  # not wait_for, see Timers
+            await event.wait()
     except TimeoutError:
         return False
     return True

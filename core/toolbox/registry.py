@@ -77,13 +77,14 @@ class Toolbox:
         if fault := check_args(spec.parameters, args):
             return ToolResult(call, False, f"{name}: {fault}")
         try:
-            text = await asyncio.wait_for(_call(spec.handler, context, args), self._timeout)
-        except TimeoutError:
-            return ToolResult(call, False, f"{name}: stopped after {self._timeout:g} s")
+            async with asyncio.timeout(self._timeout) as limit:
+                text = await _call(spec.handler, context, args)
         except ExoError as error:
-            return ToolResult(call, False, str(error))
+            return ToolResult(call, False, cut(str(error)))
         except Exception as error:  # noqa: BLE001 - a tool's bug is an error result
-            return ToolResult(call, False, f"{name}: {type(error).__name__}: {error}")
+            if limit.expired():
+                return ToolResult(call, False, f"{name}: stopped after {self._timeout:g} s")
+            return ToolResult(call, False, cut(f"{name}: {type(error).__name__}: {error}"))
         return ToolResult(call, True, cut(str(text)))
 
 

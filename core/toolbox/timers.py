@@ -4,6 +4,7 @@ is the caller's `ring`. A timer that came due while nothing ran rings at the nex
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,10 +69,10 @@ class Timers:
                 wait = self._ring_due()
             except ExoError:
                 wait = 5.0  # the disk refuses: the hub has said so; the timer stays and rings later
-            try:
-                await asyncio.wait_for(self._changed.wait(), wait)
-            except TimeoutError:
-                continue
+            # not wait_for: on Python 3.11 it swallows a cancel that comes together with the event
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._changed.wait()
 
     def _ring_due(self) -> float:
         """Ring what is due; returns how long to wait, in seconds. Raises what the disk raises."""

@@ -29,7 +29,7 @@ from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
 
-PATIENCE = 60.0  # seconds before a test that waits for an event gives up
+PATIENCE = 30.0  # seconds before a test that waits for an event gives up
 
 
 class Gate:
