@@ -41,7 +41,9 @@ class Embedder:
         """Unit vectors of the texts; an empty list gives an empty list."""
         # a text of a megabyte is cut before it is tokenised: more than 16 letters a token is rare
         most = self._window * 16
-        encoded = [each.ids for each in self._tokens.encode_batch([text[:most] for text in texts])]
+        encoded = [
+            each.ids for each in self._tokens.encode_batch([_whole(text[:most]) for text in texts])
+        ]
         cut = sum(
             len(ids) > self._window or len(text) > most
             for ids, text in zip(encoded, texts, strict=True)
@@ -109,6 +111,11 @@ class GgufEmbedder:
 
     def close(self) -> None:
         self._model.close()
+
+
+def _whole(text: str) -> str:
+    """The text without halves of character pairs, which tokenizers refuses."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _batches(order: list[int], ids: list[list[int]]) -> list[list[int]]:

@@ -21,7 +21,8 @@ TEXT, ITEMS, DEPTH = 240, 12, 3  # letters in a text, items in a list, levels of
 CALL_TOKENS = 768  # a call may take this many tokens whatever the reply's limit is
 SIZE = 200_000  # letters of grammar at most
 
-_BASE = r"""char ::= [^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt] | "u" [0-9a-fA-F]{4})
+# no \\u escapes: letters are written as they are, and half a pair is no text
+_BASE = r"""char ::= [^"\\\x7F\x00-\x1F] | "\\" ["\\bfnrt]
 int ::= "0" | [1-9] [0-9]{0,8}
 integer ::= "-"? int
 number ::= "-"? int ("." [0-9]{1,6})?
@@ -33,7 +34,8 @@ null ::= "null"
 def gbnf(schema: dict[str, Any]) -> str:
     """The grammar of a JSON schema; {} allows any object. Raises BadRequest for one that cannot be met.
     Read: type, properties, required, items, enum, const, anyOf, oneOf, allOf, $ref to the same schema,
-    minLength, maxLength, minItems, maxItems, minimum (its sign). Other keywords are not enforced."""
+    minLength, maxLength, minItems, maxItems, minimum and maximum of small ranges of integers (of larger
+    ones the sign and the digits). Other keywords are not enforced."""
     writer = _Grammar(schema)
     name = writer.rule(schema or {"type": "object"}, "")
     text = f"root ::= {name}\n{_BASE}" + "".join(writer.lines)
@@ -82,16 +84,24 @@ class _Grammar:
             high = max(low, _count(schema, "maxLength", TEXT, 1500))
             return self._add(f'"\\"" char{{{low},{high}}} "\\""')
         if kind in ("integer", "number"):
-            low = schema.get("minimum", schema.get("exclusiveMinimum", -1))
-            positive = isinstance(low, int | float) and low >= 0
-            if not positive:
-                return str(kind)
-            return "int" if kind == "integer" else self._add('int ("." [0-9]{1,6})?')
+            return self._number(schema, kind == "integer")
         if kind in ("boolean", "null"):
             return str(kind)
         if kind is None:
             return self._free(DEPTH)
         raise BadRequest("read the JSON schema", f"{where or 'it'} has the unknown type {kind!r}")
+
+    def _number(self, schema: dict[str, Any], whole: bool) -> str:
+        """A small range of integers is listed; else the sign and the digits are bounded."""
+        low, high = schema.get("minimum"), schema.get("maximum")
+        low = low if isinstance(low, int | float) else schema.get("exclusiveMinimum", -1)
+        if whole and isinstance(low, int) and isinstance(high, int) and 0 <= high - low <= 200:
+            return self._add(" | ".join(f'"{value}"' for value in range(low, high + 1)))
+        digits = len(str(int(high))) if isinstance(high, int | float) and high >= 0 else 9
+        if not isinstance(low, int | float) or low < 0:
+            return "integer" if whole else "number"
+        body = f"[1-9] [0-9]{{0,{digits - 1}}}" + ("" if low >= 1 else ' | "0"')
+        return self._add(body if whole else f'({body}) ("." [0-9]{{1,6}})?')
 
     def _object(self, schema: dict[str, Any], where: str) -> str:
         properties = schema.get("properties") or {}

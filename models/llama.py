@@ -8,6 +8,7 @@ state saving writes the whole context. Every call here is made from one thread (
 from __future__ import annotations
 
 import ctypes
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +104,11 @@ class Llama:
         out = ctypes.create_string_buffer(256)
         size = self._api.llama_token_to_piece(self.vocab, token, out, 256, 0, True)
         return out.raw[: max(0, size)]
+
+    @functools.cached_property
+    def longest(self) -> int:
+        """Bytes of the longest token: a text of n times as many bytes has at least n tokens."""
+        return max(len(self.piece(token)) for token in range(self.words))
 
     def ends(self, token: int) -> bool:
         """Whether the token says that the turn is over."""

@@ -140,17 +140,17 @@ class Writer:
 
     def _run(self, job: Job) -> Iterator[None]:
         request = job.request
+        window = self.window if request.live else self.aux_window
         how = plan(request, self._tools)
+        self._look(request, window)
         tokens, ends = self.layout.prompt(request.messages, how.offered)
         prefix = tokens[: ends[min(request.save_prefix, len(ends) - 1)]]
         if not job.prefill:
             if how.aside:
                 tokens = tokens + self.layout.aside(how.aside)
             tokens = tokens + self.layout.opening(how.start)
-        window = self.window if request.live else self.aux_window
         if len(tokens) >= window:
-            why = f"it has {len(tokens)} tokens and the window holds {window}"
-            raise ContextOverflow("read the prompt", why, "send less of the conversation")
+            raise _overflow(f"it has {len(tokens)} tokens", window)
         room = 0 if job.prefill else min(how.limit(DEFAULT_REPLY), window - len(tokens))
         slot = job.slot = self._sequences.claim(request.cache_key, request.live, tokens, room)
         slot.busy = True
@@ -164,6 +164,12 @@ class Writer:
             self._keep(slot, prefix)
         finally:
             slot.busy = False
+
+    def _look(self, request: ChatRequest, window: int) -> None:
+        """Refuse a text of megabytes without tokenising it, which takes seconds that others wait for."""
+        size = sum(len(each.text) for each in request.messages)
+        if size > window * 8 and size // self.llama.longest >= window:
+            raise _overflow(f"it has at least {size // self.llama.longest} tokens", window)
 
     def _reload(self, slot: Slot, prefix: list[int]) -> None:
         """Take the prefix from disk when it is there and memory holds less of it."""
@@ -274,3 +280,8 @@ class Reply:
             layout.remember_call(f"{self._said}\n{written}", [*start, *self._tokens], written)
             reason = "tool_calls"
         job.emit(Finished(reason, job.usage))
+
+
+def _overflow(what: str, window: int) -> ContextOverflow:
+    why = f"{what} and the window holds {window}"
+    return ContextOverflow("read the prompt", why, "send less of the conversation")
