@@ -396,6 +396,7 @@ model_key() {
 }
 
 step_models() {
+  local words
   begin "default models in $models (about 270 MB)"
   if marked models "$(model_key)"; then
     say "here ($(size_mb "$models") MB)"
@@ -403,9 +404,10 @@ step_models() {
   fi
   mkdir -p "$models" || fail "fetch the models: cannot make $models; set EXO_MODELS to a folder of yours"
   lock 8 "$models"
-  if ! (cd "$root" && "$python" -P -m exo.models.fetch --defaults 2> >(tee "$marks/models.log" >&2)); then
+  if ! "$python" -P -m exo.models.fetch --defaults 2>"$marks/models.log"; then
     exec 8<&-
-    problems+=("fetch the default models: $(reason models)")
+    words=$(tail -1 "$marks/models.log" | cut -c1-400)
+    problems+=("fetch the default models: ${words#exo models get: }")
     return
   fi
   exec 8<&-
