@@ -21,10 +21,10 @@ LEAST = 12  # letters a sentence must have to count as repeated
 class Style:
     """How freely a reply is drawn. Defaults suit a small model: near its best guess, no loops."""
 
-    temperature: float = 0.2
+    temperature: float = 0.1
     top_p: float = 0.9
     min_p: float = 0.05
-    repeat: float = 1.1
+    repeat: float = 1.0  # a penalty on single words spoils names that the question holds
     dry: float = 0.8
     seed: int = 0
 
