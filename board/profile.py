@@ -13,7 +13,7 @@ from exo.core.base.errors import BoardError
 FOLDER = Path(__file__).parent / "profiles"
 DRIVERS = ("sim",)
 MODES = ("1", "L", "RGB")
-AUDIO = ("pc", "none")
+AUDIO = ("pc",)
 NEEDED = ("talk",)  # a board without it cannot be used
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
 from exo.board.pcm import write_wav
 from exo.board.ports import Microphone, Speaker
 from exo.core.base.clock import SystemClock
-from exo.core.base.errors import AlreadyRunning, BoardError, ExoError
+from exo.core.base.errors import ExoError, storage_error
 from exo.core.base.files import ProcessLock
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
@@ -64,23 +65,15 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--audio-out", type=Path, metavar="FILE", help="write what was heard as WAV"
     )
     parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="append the moments of each turn as JSON lines"
+    )
+    parser.add_argument(
         "--no-services", action="store_true", help="start neither exod nor exo-models"
     )
     parser.add_argument(
         "--models-fake", action="store_true", help="start exo-models without model files (tests)"
     )
     return parser.parse_args(arguments)
-
-
-@dataclass
-class _Rig:
-    """A handheld with its parts, not yet running."""
-
-    handheld: Handheld
-    stop: threading.Event
-
-    def run(self) -> None:
-        self.handheld.run()
 
 
 def build(
@@ -91,6 +84,7 @@ def build(
     microphone: Microphone,
     speaker: Speaker,
     toggles: bool = False,
+    trace: Path | None = None,
 ) -> Handheld:
     """Put a handheld together; its link runs, its loop does not yet."""
     from exo.device.ear import Ear
@@ -106,7 +100,9 @@ def build(
     clock = SystemClock()
     pages = Pages(screen.size, Fonts(), Texts(settings.text("screen.language")))
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
-    handheld = Handheld(screen, pages, clock, machine, settings.number("screen.linger"), toggles)
+    handheld = Handheld(
+        screen, pages, clock, machine, settings.number("screen.linger"), toggles, _tracer(trace)
+    )
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
     ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
@@ -115,6 +111,17 @@ def build(
     buttons.listen(lambda name, down: handheld.post(Button(name, down)))
     link.start()
     return handheld
+
+
+def _tracer(path: Path | None) -> Callable[[str], None]:
+    """Write `{"t": seconds, "moment": ...}` for each moment; t is the system's monotonic clock."""
+    if path is None:
+        return lambda moment: None
+    try:
+        file = path.open("a", buffering=1)
+    except OSError as error:
+        raise storage_error(f"write {path}", error) from error
+    return lambda moment: print(json.dumps({"t": time.monotonic(), "moment": moment}), file=file)
 
 
 @contextlib.contextmanager
@@ -152,7 +159,7 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
     panel, buttons = FakePanel(board.panel.size, board.panel.mode), FakeButtons(names)
     microphone, speaker = FakeMicrophone(), FakeSpeaker()
     with _alone(home), _services(home, options, stop):
-        handheld = build(home, settings, panel, buttons, microphone, speaker)
+        handheld = build(home, settings, panel, buttons, microphone, speaker, trace=options.trace)
         try:
             with running(handheld):
                 Runner(handheld, panel, buttons, microphone, options.shots, stop).run(steps)
@@ -172,7 +179,7 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
     settings = Settings.load(home.settings_file)
     board = _board(options, settings)
     with _alone(home), _services(home, options, None):
-        return terminal.run(home, settings, board, options.audio_out)
+        return terminal.run(home, settings, board, options.audio_out, options.trace)
 
 
 @contextlib.contextmanager
@@ -204,8 +211,6 @@ def _services(
     finally:
         services.stop()
 
-
-__all__ = ["AlreadyRunning", "BoardError", "build", "main", "running"]
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import queue
 import threading
+import traceback
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from exo.board.screen import Screen
 from exo.core.base.clock import Clock
 from exo.device import events as ev
+from exo.device import wire
 from exo.device.display import Display
 from exo.device.pages import Pages, View
 from exo.device.ports import EarPort, LinkPort, VoicePort
 from exo.device.reply import Reply
 from exo.device.states import Machine
 from exo.device.views import VIEWS
+from exo.device.wire import Notice
 
 SHORT = 0.3  # seconds: a press that is shorter is no recording
 FRAME = 0.1  # seconds between two steps of an animation
@@ -27,15 +31,6 @@ REPEAT = (0.4, 0.12)  # seconds until a held arrow repeats, and between repeats
 READ = 15.0  # letters a second that a notice stays, beside NOTICE seconds
 NOTICE = 4.0
 ARROWS = {"up": -1, "down": 1}
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something a person should see. `level` is info, warning, error or timer."""
-
-    level: str
-    text: str
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,8 +55,11 @@ class Handheld:
         machine: Machine,
         linger: float = 10.0,
         toggles: bool = False,
+        trace: Callable[[str], None] = lambda moment: None,
     ) -> None:
-        """`linger` seconds a finished reply stays; `toggles`: the talk key tells no release."""
+        """`linger` seconds a finished reply stays; `toggles`: the talk key tells no release; `trace`
+        is told the moments of a turn as they pass: pressed, released, heard, shown, sounds, silent."""
+        self._trace = trace
         self.display, self.pages, self.clock, self.machine = (
             Display(screen, pages),
             pages,
@@ -80,7 +78,7 @@ class Handheld:
         self._ticket = 0  # of the present question
         self.levels: deque[float] = deque(maxlen=128)
         self._barged = False  # the press that records has stopped something
-        self._turn_error = ""
+        self.turn_error = ""
         self.notice = Notice("info", "")
         self.notices: deque[Notice] = deque(maxlen=20)
         self._notice_voice = 0
@@ -90,6 +88,7 @@ class Handheld:
         self._lock = threading.Lock()  # for `snapshot` alone
         self.heard = ""
         self.doing = ""  # what the turn is at, a tool's name
+        self._read = True  # whether the first words of the reply are on the screen
         self._rested = 0.0  # monotonic time since when the reply is complete
         self._syncs: list[threading.Event] = []
 
@@ -103,8 +102,18 @@ class Handheld:
 
     def run(self) -> None:
         """Loop until the state is off."""
+        faults = 0
         while self.machine.state != "off":
-            self.step(FRAME if self._moving() else 0.5)
+            try:
+                self.step(FRAME if self._moving() else 0.5)
+                faults = 0
+            except Exception as error:
+                traceback.print_exc()
+                faults += 1
+                if faults > 10:
+                    raise
+                with self._lock:
+                    self.fail(f"{type(error).__name__}: {error}")
 
     def step(self, wait: float = 0.0) -> None:
         """Take what has happened (waiting at most `wait` seconds for it), then show it."""
@@ -119,6 +128,9 @@ class Handheld:
         with self._lock:
             self._tick()
             self.display.show(self.view())
+            if self.machine.state == "reply" and not self._read:
+                self._read = True
+                self._trace("shown")
         while self._syncs:
             self._syncs.pop().set()
 
@@ -155,7 +167,7 @@ class Handheld:
             case ev.Typed():
                 self._typed(event.text)
             case ev.Wire():
-                self._wire(event.event)
+                wire.take(self, event.event)
             case ev.Link():
                 self._linked(event)
             case ev.Called():
@@ -169,6 +181,7 @@ class Handheld:
                 self._deaf(event)
             case ev.Uttered():
                 self.muted = None
+                self._trace("sounds")
                 self.reply.uttered(event.ticket, event.place)
             case ev.Spoken():
                 self._spoken(event.ticket)
@@ -201,6 +214,7 @@ class Handheld:
             return
         self._barged = self.busy or self._speaking
         self._stop_all()
+        self._trace("pressed")
         self._ticket += 1
         self.levels.clear()
         self.machine.fire("talk")
@@ -209,6 +223,7 @@ class Handheld:
 
     def _release(self) -> None:
         if self.machine.elapsed >= SHORT:
+            self._trace("released")
             self.heard = ""
             self.ear.finish()
             self.machine.fire("release")
@@ -264,7 +279,7 @@ class Handheld:
 
     def _ask(self, text: str) -> None:
         """Send the question of the present ticket."""
-        self._turn_error, self.doing, self.heard = "", "", text
+        self.turn_error, self.doing, self.heard, self._read = "", "", text, False
         self.reply.begin(self._ticket, text, self.voice.begin() if self.voice.on else 0)
         self.link.send(self._ticket, text)
 
@@ -274,6 +289,7 @@ class Handheld:
         if self.machine.state == "listening":  # the microphone ended by itself
             self.machine.fire("release")
         self.models_up = True
+        self._trace("heard")
         if event.text:
             self.machine.touch()
             self._ask(event.text)
@@ -282,7 +298,7 @@ class Handheld:
 
     def _deaf(self, event: ev.Deaf) -> None:
         if event.ticket == self._ticket:
-            self._fail(self.texts(f"error.{event.part}", why=event.why))
+            self.fail(self.texts(f"error.{event.part}", why=event.why))
 
     def _mute(self, event: ev.Mute) -> None:
         """Speech is a help: a reply that cannot be spoken can still be read."""
@@ -290,13 +306,14 @@ class Handheld:
             self._notice_voice = 0
         if (event.part, event.why) != self.muted:  # once, not with every reply
             self.muted = (event.part, event.why)
-            self.notices.append(self._error(self.texts(f"error.{event.part}", why=event.why)))
+            self.notices.append(Notice("error", self.texts(f"error.{event.part}", why=event.why)))
         if self.reply.mute(event.ticket):
-            self._finish()
+            self.rest()
 
     def _spoken(self, ticket: int) -> None:
+        self._trace("silent")
         if self.reply.spoken(ticket):
-            self._finish()
+            self.rest()
         elif ticket == self._notice_voice:
             self._notice_voice = 0
 
@@ -309,7 +326,7 @@ class Handheld:
             return
         if event.result is None:
             name = "error.core" if event.code == "service" else "error.turn"
-            self._fail(self.texts(name, why=event.why))
+            self.fail(self.texts(name, why=event.why))
         else:
             self.reply.turn = str(event.result.get("turn", "")) or self.reply.turn
 
@@ -322,83 +339,20 @@ class Handheld:
             if self.machine.state == "starting":
                 self.machine.fire("ready")
         elif before and (self.reply.streaming or self.machine.state == "thinking"):
-            self._fail(self.texts("error.core", why=event.why))
+            self.fail(self.texts("error.core", why=event.why))
 
-    # the protocol
-
-    def _wire(self, event: dict[str, object]) -> None:
-        kind, body = event.get("type"), event.get("body")
-        if not isinstance(body, dict):
-            return
-        mine = event.get("session") == self.link.session
-        if kind == "notice":
-            if mine or not event.get("session"):
-                self._noticed(body)
-            return
-        if not mine or not self.reply.streaming:
-            return
-        turn = str(body.get("turn", ""))
-        if kind == "turn.started" and not self.reply.turn:
-            self.reply.turn = turn
-        if turn != self.reply.turn or not turn:
-            return
-        if self.machine.state in ("thinking", "reply"):
-            self.machine.touch()
-        if kind == "message.delta":
-            self._text(self.reply.delta(str(body.get("message")), str(body.get("text", ""))))
-        elif kind == "message.completed" and isinstance(message := body.get("message"), dict):
-            if message.get("role") == "assistant" and message.get("text"):
-                self._text(self.reply.whole(str(message.get("id")), str(message["text"])))
-        elif kind == "tool.started":
-            self.doing = str(body.get("tool", ""))
-        elif kind == "turn.completed":
-            self._completed(str(body.get("stop_reason", "end")))
-
-    def _text(self, sentences: list[tuple[int, str]]) -> None:
-        """Have finished sentences of the reply spoken; the first words turn the page."""
-        for place, sentence in sentences:
-            self.voice.say(self.reply.voice, sentence, place)
-        if self.reply.text and self.machine.state == "thinking":
-            self.machine.fire("text")
-
-    def _completed(self, reason: str) -> None:
-        for place, sentence in self.reply.end(reason):
-            self.voice.say(self.reply.voice, sentence, place)
-        if reason not in ("end", "interrupted", "length", "rounds") and not self.reply.text:
-            self._fail(self.texts("error.turn", why=self._turn_error or reason))
-            return
-        if self._turn_error or reason == "error":
-            self._turn_error = self._turn_error or self.texts("error.unknown")
-            self.notices.append(self._error(self.texts("error.turn", why=self._turn_error)))
-        if self.machine.state == "thinking":
-            self.machine.fire("done")
-        if self.reply.voice:
-            self.voice.end(self.reply.voice)
-        self._finish()
-
-    def _finish(self) -> None:
+    def rest(self) -> None:
         """The reply is read for a while more once nothing of it is to come."""
         if self.machine.state == "reply" and not self.reply.active:
             self.machine.touch(self.linger)
             self._rested = self.clock.monotonic()
 
-    def _noticed(self, body: dict[str, object]) -> None:
-        level, code, text = (str(body.get(key, "")) for key in ("level", "code", "text"))
-        if level == "error" and self.reply.streaming:
-            self._turn_error = text
-            return
-        level = "timer" if code in ("timer", "reminder") else level
-        self.notices.append(Notice(level if level in LEVELS else "info", text))
-
     # notices
 
-    def _fail(self, why: str) -> None:
+    def fail(self, why: str) -> None:
         """Something the person waited for came to nothing."""
         self._stop_all()
-        self._say_notice("failed", self._error(why), aloud=False)
-
-    def _error(self, why: str) -> Notice:
-        return Notice("error", why)
+        self._say_notice("failed", Notice("error", why), aloud=False)
 
     def _say_notice(self, trigger: str, notice: Notice, aloud: bool = True) -> None:
         if not self.machine.fire(trigger):
@@ -452,14 +406,14 @@ class Handheld:
         if state == "listening":
             self.ear.finish()
         elif state == "starting":
-            self._say_notice_now(self._error(self.texts("error.starting", why=self._why_not())))
+            self._say_notice_now(Notice("error", self.texts("error.starting", why=self._why_not())))
         elif state == "thinking":
             if self.reply.streaming:
                 self.link.interrupt()
             self.ear.cancel()
             self.reply.stop()
             self._ticket += 1
-            self._say_notice_now(self._error(self.texts("error.slow")))
+            self._say_notice_now(Notice("error", self.texts("error.slow")))
         else:
             self._stop_all()
 
@@ -485,6 +439,3 @@ class Handheld:
     def view(self) -> View:
         """The page as it is now."""
         return VIEWS[self.machine.state](self)
-
-
-LEVELS = ("info", "warning", "error", "timer")

@@ -163,14 +163,21 @@ class LineEditor:
 
     def window(self, columns: int) -> tuple[str, int]:
         """Return what of the line fits `columns`, and the column of the cursor in it."""
-        start = 0
-        while width(self.text[start : self.cursor]) >= columns:
-            start = self._after(start)
-        shown = self.text[start:]
-        while width(shown) > columns:
-            over = (width(shown) - columns + 1) // 2
-            shown = shown[:-over]
-        return shown, width(self.text[start : self.cursor])
+        start, room = self.cursor, columns - 1  # the cursor itself takes a column
+        while start > 0:
+            before = self._before(start)
+            room -= width(self.text[before:start])
+            if room < 0:
+                break
+            start = before
+        end, room = start, columns
+        while end < len(self.text):
+            after = self._after(end)
+            room -= width(self.text[end:after])
+            if room < 0:
+                break
+            end = after
+        return self.text[start:end], width(self.text[start : self.cursor])
 
     def _before(self, place: int) -> int:
         place -= 1

@@ -71,7 +71,7 @@ class Reply:
 
     def stop(self) -> None:
         """Nothing more is wanted of it."""
-        self._stopped = self._stopped or self.active
+        self._stopped = self._stopped or self.streaming
         self.streaming = self.speaking = False
         self.voice = 0
 

@@ -109,7 +109,9 @@ class SwitchedMicrophone:
         return (self.fake if self.saying else self.real).record(stop)
 
 
-def run(home: Home, settings: Settings, board: Profile, audio_out: Path | None) -> int:
+def run(
+    home: Home, settings: Settings, board: Profile, audio_out: Path | None, trace: Path | None
+) -> int:
     """Show the handheld until the person quits; returns an exit code."""
     from exo.device.app import build, running
 
@@ -120,7 +122,7 @@ def run(home: Home, settings: Settings, board: Profile, audio_out: Path | None) 
     microphone = SwitchedMicrophone(PcMicrophone(settings.text("audio.microphone")))
     recorder = FakeSpeaker() if audio_out else None
     speaker: Speaker = recorder or PcSpeaker(settings.text("audio.speaker"))
-    handheld = build(home, settings, panel, buttons, microphone, speaker, toggles=True)
+    handheld = build(home, settings, panel, buttons, microphone, speaker, toggles=True, trace=trace)
     view = Terminal(handheld, panel, buttons, microphone, board, reading, writing)
     with running(handheld), _borrowed(home.logs / "device.log"):
         view.loop()

@@ -212,9 +212,9 @@ def test_without_a_terminal_it_says_what_to_do(program: Program) -> None:
 def test_barge_in_notices_and_faults_in_one_session(program: Program, recording: Path) -> None:
     script = """
 wait idle 20
-type !words 80
+type Count slowly
 wait reply 20
-expect word3
+expect counting 3
 press talk 100
 wait reply 5
 expect stopped
@@ -230,11 +230,13 @@ sleep 0.5
 release talk
 wait notice 10
 expect I heard nothing
-wait idle 20
+press ok
+wait idle 5
 type !error model_missing
 wait notice 20
 expect turn failed.*models get
-wait idle 30
+press ok
+wait idle 5
 type set a timer for 1 second
 wait reply 20
 wait notice 30
@@ -246,7 +248,8 @@ wait reply 5
 press ok
 wait idle 5
 """
-    result = program.run(script)
+    counting = " ".join(f"counting {number}" for number in range(200))
+    result = program.run(script, EXO_FAKE_REPLY=counting, EXO_FAKE_DELAY="0.03")
     assert result.returncode == 0, result.stderr
     assert program.alive == []
 
@@ -257,7 +260,8 @@ wait idle 20
 type !die
 wait notice 60
 expect turn failed
-wait idle 30
+press ok
+wait idle 5
 sleep 1
 type Are you back
 expect You said: Are you back
