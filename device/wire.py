@@ -53,6 +53,9 @@ def _turn(device: Handheld, kind: str, body: dict[str, Any]) -> None:
     elif kind == "tool.started":
         device.doing = str(body.get("tool", ""))
     elif kind == "turn.completed":
+        fault = body.get("error")
+        if isinstance(fault, dict) and fault.get("message"):
+            device.turn_error = str(fault["message"])
         _completed(device, str(body.get("stop_reason", "end")))
 
 
@@ -83,7 +86,7 @@ def _completed(device: Handheld, reason: str) -> None:
 def _notice(device: Handheld, body: dict[str, Any]) -> None:
     level, code, text = (str(body.get(key, "")) for key in ("level", "code", "text"))
     if level == "error" and device.reply.streaming:
-        device.turn_error = text  # the turn's end, which follows, says what it cost
+        device.turn_error = text  # the end of the turn follows and shows it
     elif text:
         level = "timer" if code in BELLS else level
         device.notices.append(Notice(level if level in (*LEVELS, "timer") else "info", text))
