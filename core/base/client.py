@@ -3,17 +3,20 @@ that every room can use it. Survives a restart of exod: `events` goes on after t
 
 from __future__ import annotations
 
-import http.client
+import contextlib
 import json
+import re
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from exo.core.base.errors import ProtocolError, ServiceError
-from exo.core.base.unix import UnixConnection, post
+from exo.core.base.unix import connect, post
 
 SILENCE = 45.0  # seconds: exod sends a comment every 15, so silence means that it is gone
 
@@ -59,8 +62,9 @@ class Client:
     ) -> Iterator[dict[str, Any]]:
         """Yield events numbered above `since` (None: only new ones), then live ones, for ever or until
         `stop` is set (looked at once a second). A `fault` (the disk refuses) and `truncated` (older
-        events are gone) come with seq 0: they are no events of the record. A lost connection is resumed without loss; raises
-        ServiceError when exod stays away for `retry` seconds."""
+        events are gone) come with seq 0: they are no events of the record. A lost connection is resumed
+        without loss; raises ServiceError when exod stays away for `retry` seconds, ProtocolError for a
+        position that it does not have."""
         last = since
         if last is None:
             last = int(self.call("hello", protocol=1, client="exo")["seq"])
@@ -69,9 +73,14 @@ class Client:
             try:
                 for event in self._stream(last, session, stop):
                     lost_at = None
-                    last = max(last, int(event["seq"]))
-                    yield event
-            except (OSError, http.client.HTTPException, ValueError) as error:
+                    if event is not None:
+                        last = max(last, int(event["seq"]))
+                        yield event
+            except ProtocolError:
+                raise  # exod is there and refuses: asking again changes nothing
+            except _Stopped:
+                return
+            except (OSError, ValueError) as error:
                 now = time.monotonic()
                 lost_at = lost_at or now
                 if now - lost_at > retry:
@@ -81,45 +90,68 @@ class Client:
 
     def _stream(
         self, since: int, session: str | None, stop: threading.Event | None
-    ) -> Iterator[dict[str, Any]]:
-        link = UnixConnection(self.socket, self.timeout)
-        try:
-            target = f"/events?since={since}" + (f"&session={session}" if session else "")
-            link.request("GET", target)
-            answer = link.getresponse()
-            if answer.status != 200:
-                raise ProtocolError("events", answer.read().decode(errors="replace"))
-            # one timed recv at a time: a buffered readline would lose what it holds at a time-out
-            sock = link.sock
-            sock.settimeout(1.0)
-            yield from _parse_events(_lines(answer, stop))
-        finally:
-            link.close()
+    ) -> Iterator[dict[str, Any] | None]:
+        """Events of one connection, until it breaks; None first, once it stands."""
+        target = f"/events?since={since}" + (f"&session={quote(session)}" if session else "")
+        with contextlib.closing(connect(self.socket, self.timeout)) as link:
+            link.sendall(f"GET {target} HTTP/1.1\r\nHost: exod\r\n\r\n".encode())
+            wire = _Wire(link, stop)
+            head = wire.until(b"\r\n\r\n").decode("latin-1")
+            if head.split()[1] != "200":
+                size = re.search(r"(?im)^content-length: *(\d+)", head)
+                error = json.loads(wire.take(int(size[1]) if size else 0))["error"]
+                raise ProtocolError("follow events", error["message"], code=error["code"])
+            yield None
+            yield from _parse_events(wire.lines())
 
 
-def _lines(answer: http.client.HTTPResponse, stop: threading.Event | None) -> Iterator[bytes]:
-    """Yield lines of a chunked answer; ends on `stop`, raises OSError after SILENCE or a cut."""
-    pending, heard = b"", time.monotonic()
-    while stop is None or not stop.is_set():
-        try:
-            piece = answer.read1(65536)
-        except TimeoutError:
-            if time.monotonic() - heard > SILENCE:
-                raise
-            # http.client's buffered reader refuses to go on after a time-out unless told
-            _rearm(answer)
-            continue
-        if not piece:
-            raise ConnectionError("exod closed the stream")
+class _Stopped(Exception):
+    """The caller's `stop` was set."""
+
+
+class _Wire:
+    """Reads a socket; looks at `stop` once a second. Not http.client: its chunked reader loses its
+    place when a read times out between two chunks, which on a quiet stream is the rule."""
+
+    def __init__(self, link: socket.socket, stop: threading.Event | None) -> None:
+        self._link, self._stop, self._data = link, stop, b""
+        link.settimeout(1.0)
+
+    def until(self, mark: bytes) -> bytes:
+        while mark not in self._data:
+            self._more()
+        found, _, self._data = self._data.partition(mark)
+        return found
+
+    def take(self, count: int) -> bytes:
+        while len(self._data) < count:
+            self._more()
+        found, self._data = self._data[:count], self._data[count:]
+        return found
+
+    def lines(self) -> Iterator[bytes]:
+        """Lines of a chunked body (RFC 9112 7.1). Raises ConnectionError at its end."""
+        pending = b""
+        while size := int(self.until(b"\r\n"), 16):
+            *lines, pending = (pending + self.take(size + 2)[:-2]).split(b"\n")
+            yield from lines
+        raise ConnectionError("exod ended the stream")
+
+    def _more(self) -> None:
         heard = time.monotonic()
-        *lines, pending = (pending + piece).split(b"\n")
-        yield from lines
-
-
-def _rearm(answer: http.client.HTTPResponse) -> None:
-    raw = getattr(answer.fp, "raw", None)
-    if raw is not None:
-        raw._timeout_occurred = False
+        while True:
+            if self._stop is not None and self._stop.is_set():
+                raise _Stopped
+            try:
+                piece = self._link.recv(65536)
+            except TimeoutError:
+                if time.monotonic() - heard > SILENCE:
+                    raise
+                continue
+            if not piece:
+                raise ConnectionError("exod closed the stream")
+            self._data += piece
+            return
 
 
 def _parse_events(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:

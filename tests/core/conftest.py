@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exo.core import services
 from exo.core.base.client import Client
 from exo.core.base.clock import FakeClock, SystemClock
 from exo.core.base.home import Home
@@ -328,7 +329,8 @@ class Processes:
 
 
 @pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Processes]:
+def processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
+    monkeypatch.setattr(services, "BACKOFF", (0.05, 0.05))
     with Processes(tmp_path / "home") as running:
         yield running
 
