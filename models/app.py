@@ -17,7 +17,7 @@ from exo.core.base.home import Home
 from exo.core.base.httpd import HttpServer
 from exo.core.base.settings import Settings
 from exo.models.backend import Backend
-from exo.models.memory import few_arenas
+from exo.models.memory import thrifty
 from exo.models.server import BODY_LIMIT, Routes
 
 
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--home", help="home folder (default: EXO_HOME, else ~/.exo)")
     parser.add_argument("--fake", action="store_true", help="scripted replies, no models")
     args = parser.parse_args(argv)
-    few_arenas()
+    thrifty()
     try:
         home = Home.find(args.home).make()
         lock = ProcessLock(home.lock_file("models"), "exo-models")

@@ -111,7 +111,7 @@ def _bare(backend: LocalBackend, row: Row, messages: tuple[Message, ...]) -> dic
         for piece in model.create_chat_completion(
             asked, max_tokens=TOKENS, temperature=0.0, stream=True
         ):
-            if piece["choices"][0]["delta"].get("content"):  # type: ignore[index]
+            if piece["choices"][0]["delta"].get("content"):  # type: ignore[index, union-attr]
                 first, count = first or time.monotonic(), count + 1
         ended = time.monotonic()
         prompt = model.n_tokens - count

@@ -29,6 +29,12 @@ class ModelCorrupt(ModelError, ValueError):
     code = "model_corrupt"
 
 
+class ModelTooLarge(ModelError):
+    """The model alone is over the memory that models may take."""
+
+    code = "model_too_large"
+
+
 class CatalogError(ExoError, ValueError):
     """models.toml itself, or a name that is not in it."""
 

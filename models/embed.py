@@ -10,7 +10,7 @@ from typing import Any
 from exo.models.onnx import session
 
 BATCH = 16  # texts at a time
-ROOM = 4096  # tokens at a time, padding included: bounds the memory of a batch
+ROOM = 1024  # tokens at a time, padding included: bounds the memory of a batch
 
 
 @dataclass
@@ -101,12 +101,18 @@ class GgufEmbedder:
 
     def embed(self, texts: list[str]) -> Embedded:
         """Unit vectors of the texts, one at a time."""
+        import numpy as np
+
         vectors, total, cut = [], 0, 0
         for text in texts:
             count = len(self._model.tokenize(text.encode("utf-8", "replace"), add_bos=True))
             cut += count > self._window
             total += min(count, self._window)
-            vectors.append(list(self._model.embed(text or " ", normalize=True, truncate=True)))
+            found = np.array(self._model.embed(text or " ", normalize=True, truncate=True))
+            if found.ndim == 2:  # a file that names no pooling gives a vector for every token
+                found = found.mean(axis=0)
+                found /= max(1e-12, float(np.linalg.norm(found)))
+            vectors.append(found.tolist())
         return Embedded(vectors, total, cut)
 
     def close(self) -> None:

@@ -256,8 +256,7 @@ class LocalBackend:
         from exo.models.sequences import COUNT, Sequences
 
         live, aux = _windows(self._window, row)
-        # a live conversation and a half beside the aux work: a second one need not be computed anew
-        cells = (live * 3 // 2, aux)
+        cells = (live, aux)
         llama = Llama(path, sum(cells), COUNT, (self._writing, self._threads))
         prefixes = Prefixes(
             self._home.cache / "prefix",

@@ -13,17 +13,11 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from exo.core.base.errors import ModelBusy, ModelError
-from exo.models.catalog import Row
-from exo.models.memory import give_back, pss_mb
+from exo.core.base.errors import ModelBusy
+from exo.models.catalog import ModelTooLarge, Row
+from exo.models.memory import give_back, rss_mb
 
 PATIENCE = 20.0  # seconds to wait for a model in use to be let go
-
-
-class ModelTooLarge(ModelError):
-    """The model alone is over the budget."""
-
-    code = "model_too_large"
 
 
 @dataclass
@@ -100,7 +94,7 @@ class Pool:
 
     async def _bring(self, row: Row) -> Loaded:
         await self._make_room(row)
-        before, began = pss_mb(), time.monotonic()
+        before, began = rss_mb(), time.monotonic()
         try:
             model = await asyncio.to_thread(self._load, row)
         except BaseException:
@@ -108,7 +102,7 @@ class Pool:
             raise
         give_back()
         took = time.monotonic() - began
-        entry = Loaded(row, model, max(1.0, pss_mb() - before), took, used=time.monotonic())
+        entry = Loaded(row, model, max(1.0, rss_mb() - before), took, used=time.monotonic())
         self._loaded[row.name] = entry
         return entry
 

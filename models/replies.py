@@ -18,13 +18,14 @@ from exo.core.base.errors import (
 )
 from exo.core.base.httpd import HttpError, Response
 from exo.models.audio import BadAudio
-from exo.models.catalog import CatalogError, ModelCorrupt
+from exo.models.catalog import CatalogError, ModelCorrupt, ModelTooLarge
 
 # first match wins: (class, status, code, OpenAI's type)
 _STATUS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (ContextOverflow, 400, "context_overflow", "invalid_request_error"),
     (ModelCorrupt, 503, "model_corrupt", "server_error"),
     (ModelMissing, 503, "model_missing", "server_error"),
+    (ModelTooLarge, 503, "model_too_large", "server_error"),
     (ModelBusy, 429, "busy", "rate_limit_error"),
     (CatalogError, 404, "not_found", "invalid_request_error"),
     (BadAudio, 400, "bad_audio", "invalid_request_error"),

@@ -46,7 +46,7 @@ class Sampler:
         for each in self._parts(style, bool(grammar)):
             api.llama_sampler_chain_add(self._chain, each)
         kind = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
-        self._all = np.zeros(llama.words, kind)
+        self._all: Any = np.zeros(llama.words, kind)
         self._ids = np.arange(llama.words, dtype=np.int32)
 
     def _parts(self, style: Style, bound: bool) -> list[Any]:
@@ -107,7 +107,7 @@ class Sampler:
     def _allowed(self, token: int) -> bool:
         import numpy as np
 
-        one = np.zeros(1, self._all.dtype)
+        one: Any = np.zeros(1, self._all.dtype)
         one["id"] = token
         self._api.llama_sampler_apply(self._grammar, ctypes.byref(self._array(one)))
         return bool(np.isfinite(one["logit"][0]))

@@ -88,7 +88,7 @@ class Routes:
         shape = ChatShape(asked.model)
         if asked.stream:
             return Response(_stream(shape, asked, first, events), 200, "text/event-stream")
-        async with aclosing(_joined(first, events)) as joined:
+        async with aclosing(_joined(first, events)) as joined:  # type: ignore[type-var]
             return await _whole(shape, joined)
 
     async def _prefill(self, request: Request) -> Response:

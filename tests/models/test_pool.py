@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from exo.core.base.errors import ModelBusy, ModelMissing
 from exo.models import pool as module
-from exo.models.catalog import Row
-from exo.models.pool import ModelTooLarge, Pool
+from exo.models.catalog import ModelTooLarge, Row
+from exo.models.pool import Pool
 
 
 def row(name: str, ram_mb: int) -> Row:
@@ -44,7 +44,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     made = World()
-    monkeypatch.setattr(module, "pss_mb", lambda: made.mb)
+    monkeypatch.setattr(module, "rss_mb", lambda: made.mb)
     monkeypatch.setattr(module, "PATIENCE", 0.05)
     yield made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import shutil
 import signal
 import struct
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exo.core.base.home import models_folder
 from modelkit import WINDOW, Server, cached, deltas, events, messages, text_of
 
 SYSTEM = "You are a helpful assistant. Answer briefly."
@@ -351,4 +353,40 @@ def test_a_saved_prefix_survives_a_cold_boot_and_a_corrupt_one_is_removed(anothe
     assert "does not check" in server.log.read_text()
     saved(server)
     assert cached(server.chat("four", system=system, **body)[1]) > 150
+    assert server.end() == 0
+
+
+def test_models_give_way_to_the_budget_and_what_never_fits_is_refused(another: Any) -> None:
+    server = another(EXO_MODELS_RAM_MB="230", EXO_MODELS_WINDOW="512").start()
+    assert server.chat("Hello", max_tokens=2)[0] == 200
+    assert server.ask("/v1/embeddings", {"input": "x"})[0] == 200
+    assert [each["role"] for each in server.get("/health")["loaded"]] == ["embedding"]
+    assert server.chat("Hello", max_tokens=2)[0] == 200
+    assert server.end() == 0
+    server = another(home="small", EXO_MODELS_RAM_MB="90").start()
+    status, answer = server.chat("Hello")
+    assert status == 503 and answer["error"]["code"] == "model_too_large"
+    assert server.end() == 0
+
+
+def test_a_corrupt_model_file_is_named_and_nothing_else_suffers(
+    another: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "models"
+    shutil.copytree(models_folder() / "silero-vad", folder / "silero-vad")
+    for name in ("whisper-tiny", "minilm-l6-v2"):
+        (folder / name).symlink_to(models_folder() / name)
+    path = folder / "silero-vad" / "silero_vad.onnx"
+    raw = bytearray(path.read_bytes())
+    raw[1000] ^= 255
+    path.write_bytes(raw)
+    server = another(EXO_MODELS=str(folder)).start()
+    status, answer = server.ask("/v1/audio/activity", b"\0\0" * 16000, "audio/pcm;rate=16000")
+    assert status == 503 and answer["error"]["code"] == "model_corrupt"
+    assert "silero_vad.onnx" in answer["error"]["message"]
+    assert "exo models get silero-vad" in answer["error"]["message"]
+    status, answer = server.chat("Hello")
+    assert status == 503 and answer["error"]["code"] == "model_missing"
+    assert "exo models get smollm2-135m" in answer["error"]["message"]
+    assert server.ask("/v1/embeddings", {"input": "x"})[0] == 200
     assert server.end() == 0
