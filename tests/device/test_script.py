@@ -271,6 +271,46 @@ expect You said: Are you back
     assert program.alive == []
 
 
+@pytest.mark.parametrize(
+    ("service", "said"), [("exod", "exod does not answer"), ("models", "failed")]
+)
+def test_a_service_killed_in_mid_reply_is_told_and_the_next_turn_works(
+    program: Program, service: str, said: str
+) -> None:
+    script = f"""
+wait idle 20
+type Count slowly
+wait reply 20
+sleep 0.3
+wait notice 20
+expect {said}
+shot killed
+press ok
+wait idle 10
+sleep 2
+type Count slowly
+wait reply 30
+expect counting 5
+"""
+    counting = " ".join(f"counting {number}" for number in range(200))
+    process = subprocess.Popen(
+        program.command(script),
+        env=os.environ | {"EXO_FAKE_REPLY": counting, "EXO_FAKE_DELAY": "0.03"},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr
+    seen = ""
+    for line in process.stderr:
+        seen += line
+        if "sleep 0.3" in line:
+            pid = int((program.home / "state" / f"{service}.pid").read_text())
+            os.kill(pid, signal.SIGKILL)
+    assert process.wait(60) == 0, seen
+    assert program.alive == []
+
+
 def test_sigterm_stops_the_run_and_what_it_started(program: Program) -> None:
     process = subprocess.Popen(
         program.command("wait idle 20\nshot idle\nsleep 100"),
