@@ -3,6 +3,7 @@ pooling and the unit length."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,8 @@ class GgufEmbedder:
         import llama_cpp
 
         self._window = window
+        # whoever asked may go away while a thread still computes: the model must outlive that thread
+        self._busy = threading.Lock()
         self._model = llama_cpp.Llama(
             str(path),
             n_ctx=window,
@@ -108,7 +111,8 @@ class GgufEmbedder:
             count = len(self._model.tokenize(text.encode("utf-8", "replace"), add_bos=True))
             cut += count > self._window
             total += min(count, self._window)
-            found = np.array(self._model.embed(text or " ", normalize=True, truncate=True))
+            with self._busy:
+                found = np.array(self._model.embed(text or " ", normalize=True, truncate=True))
             if found.ndim == 2:  # a file that names no pooling gives a vector for every token
                 found = found.mean(axis=0)
                 found /= max(1e-12, float(np.linalg.norm(found)))
@@ -116,7 +120,8 @@ class GgufEmbedder:
         return Embedded(vectors, total, cut)
 
     def close(self) -> None:
-        self._model.close()
+        with self._busy:
+            self._model.close()
 
 
 def _whole(text: str) -> str:

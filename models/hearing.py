@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -103,7 +103,7 @@ class Ear:
 
 async def spoken(
     say: Callable[[str, str, float], bytes], pieces: list[tuple[str, str]], speed: float
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Each clause as raw PCM, synthesised in a thread while the one before is being sent."""
     ahead: asyncio.Task[bytes] | None = None
     try:

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ class LocalBackend:
             return espeak.RATE, spoken(say, pieces, request.speed)
         stack = AsyncExitStack()
         piper = await stack.enter_async_context(self._alone(row))
-        return piper.rate, _closing(stack, spoken(piper.say, pieces, request.speed))
+        return piper.rate, _Held(stack, spoken(piper.say, pieces, request.speed))
 
     def models(self) -> list[dict[str, Any]]:
         loaded = {each.row.name: each for each in self._pool.loaded()}
@@ -289,7 +289,23 @@ def _submit(
     return job, events
 
 
-async def _closing(stack: AsyncExitStack, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    async with stack, contextlib.aclosing(pieces):  # type: ignore[type-var]
-        async for piece in pieces:
-            yield piece
+class _Held:
+    """Pieces that need a lease: `aclose` gives it back also when not one piece was taken, which the
+    `finally` of a generator does not."""
+
+    def __init__(self, stack: AsyncExitStack, pieces: AsyncGenerator[bytes]) -> None:
+        self._stack, self._pieces = stack, pieces
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await anext(self._pieces)
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def aclose(self) -> None:
+        await self._pieces.aclose()
+        await self._stack.aclose()

@@ -73,7 +73,7 @@ class Writer:
         self._now: Job | None = None
         self._change = threading.Condition()
         self._stop = False
-        self._piece = BATCH
+        self._piece = 64  # until it is known how fast this machine reads
         self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
         self._thread.start()
 
