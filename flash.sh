@@ -278,14 +278,14 @@ CODE
 }
 
 step_packages() {
-  begin "Python packages (about 500 MB, of which 160 MB are downloaded)"
+  begin "Python packages (about 600 MB)"
   local key wanted
   key=$(cat "$root/pyproject.toml" "$root/tests/constraints.txt" | digest)
   if marked packages "$key"; then
     say "here"
     return
   fi
-  room_for 300 "$root" "install the Python packages"
+  room_for 700 "$root" "install the Python packages"
   mapfile -t wanted < <(requirements)
   pip_install packages "${wanted[@]}" || fail_here "install the Python packages: $(reason packages)"
   pip_install project --no-deps --no-build-isolation --editable "$root" || fail_here "install the project: $(reason project)"
@@ -397,7 +397,7 @@ model_key() {
 
 step_models() {
   local words
-  begin "default models in $models (about 270 MB)"
+  begin "default models in $models (about 260 MB)"
   if marked models "$(model_key)"; then
     say "here ($(size_mb "$models") MB)"
     return
