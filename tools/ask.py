@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 import threading
 from pathlib import Path
@@ -18,7 +19,8 @@ from exo.tools.turns import run_turn
 
 def ask(options: argparse.Namespace) -> int:
     """One turn; the reply on stdout as it comes, once. Exit 1 when no answer came."""
-    text = sys.stdin.read() if options.text == "-" else options.text
+    raw = sys.stdin.buffer.read() if options.text == "-" else os.fsencode(options.text)
+    text = raw.decode("utf-8", "replace")  # a file of any bytes may be piped in
     client = connect(Home.find(options.home))
     session = options.session or _session(client)
     show = _quiet if options.json else _show

@@ -83,7 +83,7 @@ def _folders(home: Home) -> Iterator[Finding]:
         while not there.exists():
             there = there.parent
         free = shutil.disk_usage(there).free // 1_000_000
-        if not os.access(there, os.W_OK):
+        if not there.is_dir() or not os.access(there, os.W_OK):
             mend = "give this user the folder, or name another one (EXO_HOME, EXO_MODELS)"
             yield Finding(part, "fault", f"{path} cannot be written", mend)
         elif free < FREE_MB:

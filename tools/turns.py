@@ -59,16 +59,15 @@ def run_turn(
     turn = str(client.call("turn.send", session=session, text=text)["turn"])
     outcome = Outcome(session)
     follower = _Follower(outcome, turn, show, notice, begun)
-    events = client.events(since, session)
-    try:
-        for event in events:
-            if follower.take(event):
-                break
-    except KeyboardInterrupt:
-        client.call("turn.interrupt", session=session)
-        for event in events:
-            if follower.take(event):
-                break
+    ended = False
+    while not ended:
+        try:
+            for event in client.events(since, session):
+                since = max(since, int(event["seq"]))
+                if ended := follower.take(event):
+                    break
+        except KeyboardInterrupt:  # it ended that generator too: a new one sees the turn's end
+            client.call("turn.interrupt", session=session)
     outcome.total = round(time.monotonic() - begun, 4)
     return outcome
 

@@ -132,4 +132,6 @@ def _number(text: str) -> float | None:
     if text[0].isdigit():
         return float(text)
     parts = [_NUMBERS.get(word) for word in re.split(r"[ -]", text)]
+    if 0.5 in parts:
+        return 0.5  # half an hour, a half hour, eine halbe Stunde
     return None if None in parts else sum(part for part in parts if part is not None)

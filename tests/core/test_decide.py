@@ -1,0 +1,180 @@
+"""Rules: what needs no language model is caught with its arguments, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from exo.core.decide.rules import plan
+from exo.core.toolbox.builtin import duration
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+TIME: tuple[str, dict[str, Any]] = ("time", {})
+
+
+def timer(seconds: float, label: str = "") -> tuple[str, dict[str, Any]]:
+    return ("timer", {"seconds": seconds, "label": label} if label else {"seconds": seconds})
+
+
+@pytest.mark.parametrize(
+    ("said", "call"),
+    [
+        ("What time is it?", TIME),
+        ("what's the time", TIME),
+        ("What is the time now?", TIME),
+        ("hey exo, what time is it please?", TIME),
+        ("Tell me the time.", TIME),
+        ("what day is it today", TIME),
+        ("What’s today’s date?", TIME),
+        ("Wie spät ist es?", TIME),
+        ("Wie viel Uhr ist es jetzt?", TIME),
+        ("Welcher Tag ist heute?", TIME),
+        ("Set a timer for 5 minutes", timer(300)),
+        ("set a timer for five minutes", timer(300)),
+        ("set a 10 minute timer", timer(600)),
+        ("Set a ten-minute timer, ", timer(600)),
+        ("start a timer of 90 seconds", timer(90)),
+        ("timer 30 s", timer(30)),
+        ("set a timer for a half hour", timer(1800)),
+        ("Timer auf eine halbe Stunde", timer(1800)),
+        ("please set a timer for an hour and a half", timer(5400)),
+        ("set a timer for half an hour", timer(1800)),
+        ("set a timer for 1 hour and 30 minutes", timer(5400)),
+        ("set a timer for 2.5 minutes", timer(150)),
+        ("set a timer for twenty-five minutes", timer(1500)),
+        ("set a timer for 5 minutes called tea", timer(300, "tea")),
+        ("set a timer for 10 minutes for the pasta", timer(600, "pasta")),
+        ("Stelle einen Timer auf 5 Minuten", timer(300)),
+        ("stell einen Timer für zehn Minuten", timer(600)),
+        ("Timer auf eine Stunde", timer(3600)),
+        ("Bitte stelle einen Timer auf 2,5 Minuten", timer(150)),
+        ("Note: buy milk", ("note", {"text": "buy milk"})),
+        ("note that the door is open", ("note", {"text": "the door is open"})),
+        ("Take a note: call mum", ("note", {"text": "call mum"})),
+        ("make a note to water the plants", ("note", {"text": "water the plants"})),
+        ("write down that the code is 12", ("note", {"text": "the code is 12"})),
+        ("Notiz: Milch kaufen", ("note", {"text": "Milch kaufen"})),
+        ("notiere dir: Müll rausbringen", ("note", {"text": "Müll rausbringen"})),
+        ("read the file list.txt", ("read_file", {"path": "list.txt"})),
+        ('show me the file "my list.txt"', ("read_file", {"path": "my list.txt"})),
+        ("lies die Datei einkauf.md", ("read_file", {"path": "einkauf.md"})),
+    ],
+)
+def test_commands_are_caught_with_their_arguments(
+    said: str, call: tuple[str, dict[str, Any]]
+) -> None:
+    assert plan(said).calls == [call]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "what time is it in Tokyo?",
+        "What time does the train leave?",
+        "what was the time of the accident",
+        "time flies",
+        "the time machine is a book",
+        "how does a timer work?",
+        "how long is the timer still running",
+        "what is a timer for?",
+        "I bought an egg timer for 5 euros",
+        "my timer rang 5 minutes ago",
+        "the timer for 5 minutes was wrong",
+        "set a timer",
+        "set a timer for the pasta",
+        "set a timer for 0 seconds",
+        "set a timer for " + "9" * 350 + " minutes",
+        "notebooks are useful",
+        "noteworthy that it rained",
+        "play a note",
+        "what is a footnote",
+        "read me a story",
+        "I read the file yesterday",
+        "show me a picture",
+        "wie spät war es gestern",
+        "wie funktioniert ein Timer?",
+        "der Timer von 5 Minuten war falsch",
+        "wann ist Notizblock ein Wort",
+        "hello",
+        "",
+        "?",
+    ],
+)
+def test_what_only_looks_like_a_command_is_left_to_the_model(said: str) -> None:
+    assert plan(said).calls == []
+
+
+def test_questions_are_told_from_talk() -> None:
+    assert plan("why is the sky blue").kind == plan("Warum ist der Himmel blau?").kind == "question"
+    assert plan("you are nice").kind == "chat"
+    assert plan("Note: is it late?").kind == "note"
+
+
+def test_long_text_is_never_a_command() -> None:
+    assert plan("Note: " + "word " * 200).calls == []
+
+
+words = st.sampled_from(
+    [
+        "set",
+        "a",
+        "an",
+        "timer",
+        "for",
+        "five",
+        "5",
+        "0",
+        "99999999999",
+        "minute",
+        "minutes",
+        "hour",
+        "and",
+        "half",
+        "note",
+        "that",
+        "read",
+        "the",
+        "file",
+        "what",
+        "time",
+        "is",
+        "it",
+        "stelle",
+        "einen",
+        "auf",
+        "Stunde",
+        "und",
+        "eine",
+        ",",
+        ".",
+        ":",
+        "?",
+        "-",
+        "call",
+        "mum",
+        "٣",
+        "²",
+        "1.5",
+        "1,5",
+        '"',
+        "\u200b",
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(words, max_size=14).map(" ".join) | st.text(max_size=80))
+def test_rules_never_fail_and_give_arguments_that_the_tools_take(said: str) -> None:
+    found = plan(said)
+    assert found == plan(said)
+    for name, args in found.calls:
+        if name == "timer":
+            assert args["seconds"] >= 1 and duration(args["seconds"])
+        else:
+            assert all(isinstance(value, str) and value for value in args.values())
+
+
+def test_durations_in_words() -> None:
+    assert duration(1) == "1 second" and duration(90) == "1 minute 30 seconds"
+    assert duration(86400 * 2 + 3600) == "2 days 1 hour" and duration(0.2) == "0 seconds"
