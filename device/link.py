@@ -6,6 +6,7 @@ last number seen."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from exo.core.base.client import Client
-from exo.core.base.errors import ExoError, ProtocolError, ServiceError
+from exo.core.base.errors import ExoError, ProtocolError, ServiceError, StorageError
 from exo.core.base.files import write_atomic
 from exo.core.base.unix import reachable
 from exo.device.events import Called, Event, Link, Wire
@@ -102,7 +103,9 @@ class Exod:
                     known = ""
             self.session = known or str(self.client.call("session.create")["session"])
             if self.session != known:
-                write_atomic(self._memo, json.dumps({"session": self.session}))
+                # on a full or read-only disk the session is new at the next start, no more
+                with contextlib.suppress(StorageError):
+                    write_atomic(self._memo, json.dumps({"session": self.session}))
             return self.session
 
     def _remembered(self) -> str:

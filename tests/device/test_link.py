@@ -58,6 +58,20 @@ def test_a_memo_that_is_no_use_is_replaced(exod: Any, line: Line, memo: str) -> 
     assert line.link.session == "s1"
 
 
+def test_a_disk_that_takes_nothing_costs_only_the_memory_of_the_session(
+    exod: Any, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from exo.core.base.errors import StorageError
+
+    def full(*_: object) -> None:
+        raise StorageError("write device.json", "the disk is full")
+
+    monkeypatch.setattr("exo.device.link.write_atomic", full)
+    line.link.start()
+    line.next(Link, part="core", up=True)
+    assert line.link.session == "s1"
+
+
 def test_a_session_that_vanished_is_replaced_within_the_turn(exod: Any, line: Line) -> None:
     line.link.start()
     line.next(Link, part="core", up=True)
