@@ -40,7 +40,7 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
         os.environ["EXO_DELTAS_JOIN_MS"] = "400"  # as on a board
         os.environ["EXO_FAKE_DELAY"] = "0.1"
         os.environ["EXO_FAKE_HEARD"] = f"!words {WORDS}"
-        options = {"models": ("--fake",)}
+        options: dict[str, tuple[str, ...]] = {"models": ("--fake",)}
         figures = []
         with Supervisor(home, ["exod", "models"], options) as services:
             services.wait_ready()

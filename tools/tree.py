@@ -1,0 +1,97 @@
+"""The file tree of README.md, written from what each module says of itself.
+
+`python -m exo.tools.tree` rewrites the block between the tree markers; a test says when it is stale."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTH = 96  # letters of a phrase
+FOLDERS = {
+    ".ci": "what the build machine runs",
+    "core": "the engine: one daemon, budgeted, standard library + PyNaCl + httpx",
+    "core/base": "open to every room: errors, files, clock, settings, sockets",
+    "core/protocol": "commands in, events out",
+    "core/server": "numbers, saves, sends",
+    "core/engine": "sessions and turns",
+    "core/context": "what a model gets to read",
+    "core/router": "which model answers, and how it is spoken to",
+    "core/toolbox": "tools and how they run",
+    "core/plugins": "hooks, slots and what others add",
+    "core/decide": "what is asked, by rules",
+    "models": "every local model behind one socket",
+    "board": "what the hardware is: profiles, ports, fakes",
+    "device": "the handheld: states, pages, buttons, voice",
+    "tools": "programs for a PC: the exo command and the benches",
+    "tools/benches": "one module a bench",
+    "tests": "mirrors the rooms; test_tiny.py tells the whole product",
+}
+FILES = {
+    ".ci/run": "./flash.sh test",
+    "flash.sh": "set-up, run, test",
+    "pyproject.toml": "packages, extras with their reasons, style and types",
+    "models/models.toml": "every model file: size, hash, licence, where it comes from",
+    "core/router/catalog.toml": "providers of models and the roles they play",
+    "core/engine/sessions.sql": "the tables of sessions.sqlite",
+    "core/protocol/schema.json": "the protocol as JSON Schema, generated",
+    "tests/test_tiny.py": "the whole product in one file, in seconds",
+}
+
+
+def tree() -> str:
+    """The block's lines: folders first read, then their files, two spaces a level."""
+    paths = {ROOT / name for name in FILES if (ROOT / name).exists()}
+    for room in ("core", "models", "board", "device", "tools"):
+        paths |= {path for path in (ROOT / room).rglob("*.py") if path.read_text().strip()}
+    lines: list[str] = []
+    told: set[str] = set()
+    for path in sorted(paths, key=_order):
+        name = path.relative_to(ROOT).as_posix()
+        parts = name.split("/")
+        for depth in range(1, len(parts)):
+            folder = "/".join(parts[:depth])
+            if folder not in told:
+                told.add(folder)
+                lines.append(_line(depth - 1, f"{parts[depth - 1]}/", FOLDERS[folder]))
+        lines.append(_line(len(parts) - 1, parts[-1], FILES.get(name) or phrase(path)))
+    return "\n".join(lines) + "\n"
+
+
+def phrase(path: Path) -> str:
+    """The first sentence of a module's docstring, cut at a clause when it is long."""
+    text = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())
+    first = re.split(r"(?<=[^.])\.(?: |$)", text, maxsplit=1)[0]
+    if len(first) > WIDTH:
+        first = first.partition(": ")[0]
+    while len(first) > WIDTH:
+        head = re.split(r"[,;(](?=[^,;(]*$)", first, maxsplit=1)[0].rstrip()
+        first = head if head != first else first[:WIDTH].rsplit(" ", 1)[0] + " ..."
+    return first
+
+
+def rewrite(page: str) -> str:
+    """Return `page` with the block between its markers made anew. Raises ValueError without them."""
+    pattern = r"(<!-- tree -->\s*```text\n).*?(```\s*<!-- /tree -->)"
+    if not re.search(pattern, page, re.DOTALL):
+        raise ValueError("README.md has no <!-- tree --> ... <!-- /tree --> block")
+    return re.sub(pattern, lambda found: found[1] + tree() + found[2], page, flags=re.DOTALL)
+
+
+def _order(path: Path) -> tuple[list[tuple[bool, str]], str]:
+    """Files of a folder before its folders."""
+    parts = path.relative_to(ROOT).parts
+    return [(depth < len(parts) - 1, part) for depth, part in enumerate(parts)], path.name
+
+
+def _line(depth: int, name: str, text: str) -> str:
+    return f"{'  ' * depth}{name:{30 - 2 * depth}} {text}"
+
+
+if __name__ == "__main__":
+    page = ROOT / "README.md"
+    page.write_text(rewrite(page.read_text()))
+    sys.stdout.write(f"wrote the tree of {page.name}\n")
