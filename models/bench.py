@@ -101,8 +101,8 @@ def _bare(backend: LocalBackend, row: Row, messages: tuple[Message, ...]) -> dic
     model = llama_cpp.Llama(
         str(backend.catalog.path(row) / row.file(".gguf")),
         n_ctx=4096,
-        n_threads=backend._writing,
-        n_threads_batch=backend._threads,
+        n_threads=backend.threads,
+        n_threads_batch=backend.threads,
         verbose=False,
     )
     try:

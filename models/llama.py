@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exo.core.base.errors import ModelError
 from exo.models.catalog import ModelCorrupt
+from exo.models.pace import Pace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,8 +31,8 @@ class NoRoom(ModelError):
 class Llama:
     """A model and its context. `cells` is how many tokens all sequences hold together."""
 
-    def __init__(self, path: Path, cells: int, sequences: int, threads: tuple[int, int]) -> None:
-        """`threads` compute (a token, a prompt). Raises ModelCorrupt for a file that llama.cpp cannot read."""
+    def __init__(self, path: Path, cells: int, sequences: int, pace: Pace) -> None:
+        """Raises ModelCorrupt for a file that llama.cpp cannot read."""
         import llama_cpp.llama_cpp as api
 
         _quiet(api)
@@ -49,7 +51,8 @@ class Llama:
                 f"run `exo models get {path.parent.name}`",
             )
         self.vocab = api.llama_model_get_vocab(self._model)
-        self._context = self._open(cells, sequences, threads)
+        self._pace = pace
+        self._context = self._open(cells, sequences, pace.threads)
         self._memory = api.llama_get_memory(self._context)
         self._batch = api.llama_batch_init(BATCH, 0, 1)
         self.cells = cells
@@ -65,12 +68,12 @@ class Llama:
             "utf-8", "replace"
         )
 
-    def _open(self, cells: int, sequences: int, threads: tuple[int, int]) -> Any:
+    def _open(self, cells: int, sequences: int, threads: int) -> Any:
         api = self._api
         options = api.llama_context_default_params()
         options.n_ctx, options.n_batch, options.n_ubatch = cells, BATCH, BATCH
         options.n_seq_max, options.kv_unified = sequences, True
-        options.n_threads, options.n_threads_batch = threads
+        options.n_threads = options.n_threads_batch = threads
         # 8-bit keys and values: half the memory, for which all cells can be twice as many
         options.type_k = options.type_v = api.GGML_TYPE_Q8_0
         options.flash_attn_type = api.LLAMA_FLASH_ATTN_TYPE_ENABLED
@@ -125,7 +128,11 @@ class Llama:
             batch.n_seq_id[index] = 1
             batch.seq_id[index][0] = sequence
             batch.logits[index] = last and index == len(tokens) - 1
+        wall, own, process = time.monotonic(), time.thread_time(), time.process_time()
         code = self._api.llama_decode(self._context, batch)
+        wall, own = time.monotonic() - wall, time.thread_time() - own
+        if self._pace.note(wall, own, time.process_time() - process):
+            self._api.llama_set_n_threads(self._context, self._pace.threads, self._pace.threads)
         if code == 1:
             raise NoRoom("compute tokens", f"all {self.cells} cells are taken")
         if code:

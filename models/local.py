@@ -38,11 +38,8 @@ class LocalBackend:
     def __init__(self, home: Home, settings: Settings) -> None:
         self._home, self._settings = home, settings
         self.catalog = Catalog(models_folder())
-        given, cores = settings.count("models.threads"), len(os.sched_getaffinity(0))
-        self._threads = given or cores
-        # llama.cpp's threads meet after every operation and spin while they wait: with one more process
-        # on the board two threads on two cores wrote 4 tokens a second where one wrote 29
-        self._writing = given or max(1, cores - 1)
+        given = settings.count("models.threads")
+        self.threads, self._fixed = given or len(os.sched_getaffinity(0)), bool(given)
         self._window = settings.count("models.window")
         self._longest = settings.number("listen.longest") * 2
         self._pool = Pool(
@@ -229,13 +226,13 @@ class LocalBackend:
         if row.format == "gguf" and "embedding" in row.roles:
             from exo.models.embed import GgufEmbedder
 
-            return GgufEmbedder(folder / row.file(".gguf"), row.window, self._threads)
+            return GgufEmbedder(folder / row.file(".gguf"), row.window, self.threads)
         if row.format == "gguf":
             return self._writer(row, folder / row.file(".gguf"))
         if row.format == "ctranslate2":
             from exo.models.whisper import Whisper
 
-            return Whisper(folder, self._threads)
+            return Whisper(folder, self.threads)
         if "activity" in row.roles:
             from exo.models.vad import Vad
 
@@ -243,21 +240,22 @@ class LocalBackend:
         if "speech" in row.roles:
             from exo.models.piper import Piper
 
-            return Piper(folder, row.file(".onnx"), self._threads)
+            return Piper(folder, row.file(".onnx"), self.threads)
         if "embedding" in row.roles:
             from exo.models.embed import Embedder
 
-            return Embedder(folder, row.file(".onnx"), row.window, self._threads)
+            return Embedder(folder, row.file(".onnx"), row.window, self.threads)
         raise ModelMissing(f"load model {row.name}", f"nothing here runs {row.format}")
 
     def _writer(self, row: Row, path: Path) -> Writer:
         from exo.models.llama import Llama
+        from exo.models.pace import Pace
         from exo.models.prefixes import Prefixes
         from exo.models.sequences import COUNT, Sequences
 
         live, aux = _windows(self._window, row)
         cells = (live, aux)
-        llama = Llama(path, sum(cells), COUNT, (self._writing, self._threads))
+        llama = Llama(path, sum(cells), COUNT, Pace(self.threads, self._fixed))
         prefixes = Prefixes(
             self._home.cache / "prefix",
             row.files[0].sha256 or "0" * 16,
