@@ -32,17 +32,21 @@ class Limits:
         return max(64, (self.window - self.reply) * 7 // 8)
 
 
-def build(system: str, messages: list[Message], limits: Limits) -> list[dict[str, Any]]:
-    """Return `messages` in the OpenAI chat shape behind the system prompt, fitting the budget. When
+def build(
+    opening: list[dict[str, Any]], messages: list[Message], limits: Limits
+) -> list[dict[str, Any]]:
+    """Return `messages` in the OpenAI chat shape behind `opening` (the system prompt and what never
+    changes), fitting the budget. When
     the last turn alone is too long, its longest texts are cut first, then its oldest rounds left out."""
-    budget = max(32, limits.budget - estimate(system))
+    used = sum(estimate(each["content"]) + MESSAGE_TOKENS for each in opening)
+    budget = max(32, limits.budget - used)
     sizes = [_size(message) for message in messages]
     tail = messages[tail_start(messages, sizes, budget, limits.tail) :]
     while (share := _share([_size(message) for message in tail], budget)) < 3 * LEAST:
         if len(tail) <= 3:
             break
         del tail[1 : 3 if tail[2].role == "tool" else 2]
-    request = [{"role": "system", "content": system}]
+    request = list(opening)
     for message in tail:
         request += _shape(message, share)
     return request

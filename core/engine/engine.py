@@ -50,14 +50,14 @@ class Engine:
         self._timers = Timers(database, clock, self._ring)
         self.tools = Toolbox(settings.number("tool.timeout"))
         builtin.register(self.tools, clock, self._timers, notes)
-        system = Path(__file__).with_name("prompts") / "system.md"
+        prompts = Path(__file__).with_name("prompts")
         self._loop = Loop(
             self.sessions,
             hub,
             model,
             self.tools,
             plan,
-            system.read_text().strip(),
+            opening(prompts),
             _rules(settings),
         )
         self._turns: dict[str, Turn] = {}
@@ -277,6 +277,16 @@ class Engine:
         with self._hub.commit(durable=True) as add:
             self._timers.remove(timer)
             add(timer.session or None, Notice("info", "timer", text))
+
+
+def opening(prompts: Path) -> list[dict[str, Any]]:
+    """The messages of system.md and of examples.md (`> ` before what a person says, nothing before
+    the answer)."""
+    messages = [{"role": "system", "content": (prompts / "system.md").read_text().strip()}]
+    for line in filter(str.strip, (prompts / "examples.md").read_text().splitlines()):
+        role = "user" if line.startswith("> ") else "assistant"
+        messages.append({"role": role, "content": line.removeprefix("> ")})
+    return messages
 
 
 def _rules(settings: Settings) -> Rules:
