@@ -251,3 +251,9 @@ def test_links_lead_somewhere() -> None:
             if "://" not in link and not (ROOT / name).parent.joinpath(link).exists():
                 broken.append(f"{name}: {link}")
     assert not broken, "\n".join(broken)
+
+
+def test_generated_parts_are_current() -> None:
+    from exo.tools.readme import rewrite
+
+    assert rewrite(readme()) == readme(), "run `python -m exo.tools.readme`"

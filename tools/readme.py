@@ -1,6 +1,6 @@
-"""The file tree of README.md, written from what each module says of itself.
-
-`python -m exo.tools.tree` rewrites the block between the tree markers; a test says when it is stale."""
+"""The parts of README.md that are written from the code: the file tree (from what each module says of
+itself) and the table of settings. `python -m exo.tools.readme` writes them anew; a test says when they
+are stale."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import ast
 import re
 import sys
 from pathlib import Path
+
+from exo.core.base.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 96  # letters of a phrase
@@ -73,12 +75,27 @@ def phrase(path: Path) -> str:
     return first
 
 
+def settings() -> str:
+    """The table of settings."""
+    lines = ["| setting | default | what it is |", "|---|---|---|"]
+    for row in TABLE:
+        unit = f" {row.unit}" if row.unit else ""
+        choices = f" ({', '.join(row.choices)})" if row.choices else ""
+        lines.append(f"| `{row.name}` | {row.default}{unit} | {row.meaning}{choices} |")
+    return "\n".join(lines) + "\n"
+
+
 def rewrite(page: str) -> str:
-    """Return `page` with the block between its markers made anew. Raises ValueError without them."""
-    pattern = r"(<!-- tree -->\s*```text\n).*?(```\s*<!-- /tree -->)"
-    if not re.search(pattern, page, re.DOTALL):
-        raise ValueError("README.md has no <!-- tree --> ... <!-- /tree --> block")
-    return re.sub(pattern, lambda found: found[1] + tree() + found[2], page, flags=re.DOTALL)
+    """Return `page` with the generated blocks made anew. Raises ValueError when a marker is missing."""
+    parts = {"tree": f"```text\n{tree()}```\n", "settings": settings()}
+    for name, text in parts.items():
+        pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+        page, count = re.subn(
+            pattern, lambda found, new=text: found[1] + new + found[2], page, flags=re.DOTALL
+        )
+        if count != 1:
+            raise ValueError(f"README.md has no <!-- {name} --> ... <!-- /{name} --> block")
+    return page
 
 
 def _order(path: Path) -> tuple[list[tuple[bool, str]], str]:
@@ -94,4 +111,4 @@ def _line(depth: int, name: str, text: str) -> str:
 if __name__ == "__main__":
     page = ROOT / "README.md"
     page.write_text(rewrite(page.read_text()))
-    sys.stdout.write(f"wrote the tree of {page.name}\n")
+    sys.stdout.write(f"wrote {page}\n")
