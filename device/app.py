@@ -31,6 +31,8 @@ from exo.device.launch import Services
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
 
+WAKING = 30.0  # seconds a script waits for the handheld to reach exod
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until the person quits or the script ends; returns an exit code."""
@@ -162,6 +164,7 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
         handheld = build(home, settings, panel, buttons, microphone, speaker, trace=options.trace)
         try:
             with running(handheld):
+                _awake(handheld, stop)
                 Runner(handheld, panel, buttons, microphone, options.shots, stop).run(steps)
         except ScriptError as error:
             print(f"exo-device: {options.script}, {error}", file=sys.stderr)
@@ -170,6 +173,14 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
             if options.audio_out:
                 write_wav(options.audio_out, speaker.heard(), FakeSpeaker.RATE)
     return 0
+
+
+def _awake(handheld: Handheld, stop: threading.Event) -> None:
+    """Let the handheld reach exod before the first line; what keeps it from that is on its screen."""
+    end = time.monotonic() + WAKING
+    while handheld.snapshot().state == "starting" and time.monotonic() < end and not stop.is_set():
+        time.sleep(0.02)
+    handheld.snapshot(forget=True)
 
 
 def _interactive(home: Home, options: argparse.Namespace) -> int:
