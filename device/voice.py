@@ -30,7 +30,9 @@ AHEAD = 512  # pieces that may wait to be played: about 24 s
 @dataclass(frozen=True)
 class _Item:
     ticket: int
-    text: str | None  # None: the end of a ticket
+    text: (
+        str | None
+    )  # None: the end of a ticket; "": load the voice, so that the first sentence finds it
     place: int = 0
 
 
@@ -64,8 +66,10 @@ class Voice:
         return self._backend != "off"
 
     def begin(self) -> int:
-        """Silence what speaks and return the ticket of a new text."""
+        """Silence what speaks and return the ticket of a new text; the voice is loaded meanwhile."""
         self.cancel()
+        if self.on:
+            self._text.put(_Item(self._ticket, ""))
         return self._ticket
 
     def say(self, ticket: int, sentence: str, place: int = 0) -> None:
@@ -104,7 +108,7 @@ class Voice:
                         break
                     place = -1
             except (ServiceError, OSError, http.client.HTTPException, ValueError) as error:
-                if item.ticket == self._ticket:
+                if item.ticket == self._ticket and item.text:
                     self._fail(item.ticket, "models", _why(error))
 
     def _speech(self, item: _Item) -> Iterator[tuple[int, bytes]]:
