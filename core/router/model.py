@@ -30,9 +30,10 @@ class RawCall:
 
 @dataclass(frozen=True)
 class Done:
-    """The end of a stream, once: why it ended, what it asks for, what it cost."""
+    """The end of a stream, once: why it ended, what it asks for, what it cost. "refused" is a provider's
+    own filter."""
 
-    reason: Literal["end", "length", "calls"]
+    reason: Literal["end", "length", "calls", "refused"]
     calls: list[RawCall] = field(default_factory=list)
     usage: Usage = Usage()
 
