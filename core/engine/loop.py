@@ -170,7 +170,7 @@ class Loop:
             except ModelError as error:
                 if turn.shown or not error.retryable or tries >= self._rules.retries:
                     raise
-                await asyncio.sleep(self._rules.backoff * 2**tries)
+                await asyncio.sleep(max(self._rules.backoff * 2**tries, error.retry_after or 0))
                 tries += 1
         if not done.calls:
             self._store(turn, Message(turn.message, "assistant", turn.said))

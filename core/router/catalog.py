@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -109,13 +109,9 @@ def load(state: Path | None) -> Catalog:
     for name, row in own.get("providers", {}).items():
         providers[name] = _merge(providers.get(name, {}), row, path, name)
     roles = data["roles"] | own.get("roles", {})
-    catalog = Catalog(
-        {name: _provider(name, row, path) for name, row in providers.items()},
-        roles,
-    )
-    for role, routes in roles.items():
-        check_routes(catalog.providers, role, routes, str(path))
-    return catalog
+    known = {name: _provider(name, row, path) for name, row in providers.items()}
+    checked = {role: check_routes(known, role, routes, str(path)) for role, routes in roles.items()}
+    return Catalog(known, checked)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -210,22 +206,21 @@ def _model(values: object, path: Path, where: str) -> ModelRow:
         raise SettingError(f"read {path}", f"{where}: no number may be below 0")
     price = None
     if "input" in values and "output" in values:
-        read = values.get("cache_read", values["input"])
-        write = values.get("cache_write", values["input"])
-        price = Price(values["input"], values["output"], read, write)
+        rates = {"cache_read": values["input"], "cache_write": values["input"]} | values
+        price = Price(*(float(rates[each.name]) for each in fields(Price)))
     return ModelRow(price, values.get("window", 0), values.get("thinking", 0))
 
 
 def _known(
-    row: dict[str, Any], fields: Mapping[str, type | tuple[type, ...]], path: Path, where: str
+    row: dict[str, Any], allowed: Mapping[str, type | tuple[type, ...]], path: Path, where: str
 ) -> None:
     for key, value in row.items():
-        if key not in fields:
-            known = f"known are {', '.join(fields)}"
+        if key not in allowed:
+            known = f"known are {', '.join(allowed)}"
             if re.search(r"key|token|secret", key, re.I):
                 known = 'a key is never written here: keys = ["NAME_OF_ENVIRONMENT_VARIABLE"]'
             raise SettingError(f"read {path}", f"{where} has an unknown field {key!r}", known)
-        wanted = fields[key]
+        wanted = allowed[key]
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             kinds = wanted if isinstance(wanted, tuple) else (wanted,)
             names = " or ".join(kind.__name__ for kind in kinds)

@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol
 
 from exo.core.protocol.schema import Usage
 
+Reason = Literal["end", "length", "calls", "refused"]
+
 
 @dataclass(frozen=True)
 class Text:
@@ -33,7 +35,7 @@ class Done:
     """The end of a stream, once: why it ended, what it asks for, what it cost. "refused" is a provider's
     own filter."""
 
-    reason: Literal["end", "length", "calls", "refused"]
+    reason: Reason
     calls: list[RawCall] = field(default_factory=list)
     usage: Usage = Usage()
 
@@ -63,6 +65,10 @@ class Model(Protocol):
 
     async def prefill(self, role: str, request: Request) -> None:
         """Let the server compute the prefix of a request that will come. Raises ModelError."""
+        ...
+
+    def set_routes(self, role: str, routes: list[str]) -> None:
+        """Give a role other routes, for good. Raises SettingError, StorageError."""
         ...
 
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:

@@ -17,6 +17,7 @@ class EventReader:
         self._size = 0
         self._after_cr = False
         self._first = True
+        self.seen = False  # whether anything was an event at all
 
     def feed(self, piece: bytes) -> list[str]:
         """Raises ValueError for an event over LIMIT."""
@@ -56,6 +57,7 @@ class EventReader:
             name, _, value = line.partition(b":")
             if name == b"data":
                 self._data.append(value.removeprefix(b" "))
+                self.seen = True
             else:
                 self._size -= len(line)  # a comment or another field: nothing of it is kept
             return []

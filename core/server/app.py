@@ -18,6 +18,7 @@ from exo.core.base.httpd import HttpServer
 from exo.core.base.settings import Settings
 from exo.core.engine.engine import Engine
 from exo.core.engine.sessions import open_database
+from exo.core.protocol.schema import Notice
 from exo.core.router.router import Router
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.http import Routes
@@ -38,7 +39,10 @@ async def serve(home: Home, *, stdio: bool = False, idle: float = 0.0) -> None:
     settings, clock = Settings.load(home.settings_file), SystemClock()
     database = open_database(home.sessions_db)
     hub = Hub(database, clock, settings.count("events.keep"))
-    model = Router(home.state, settings.number("turn.silence"))
+    model = Router(home.state, settings.number("turn.silence"), clock)
+    if model.fault is not None:
+        print(f"exod: {model.fault}", file=sys.stderr, flush=True)
+        hub.publish(None, Notice("warning", "providers", str(model.fault)))
     engine = Engine(
         database,
         hub,
