@@ -52,8 +52,6 @@ class MessagesReply(Reply):
                 self.reason = _REASONS.get(str(reason), "end")
         elif kind == "message_stop":
             self.closed = True
-        elif kind == "message":
-            return self._message(event)
         return []  # ping, content_block_stop, and kinds that are yet to be invented
 
     def calls(self) -> list[RawCall]:
@@ -79,15 +77,6 @@ class MessagesReply(Reply):
                 self._calls[index]["json"] += str(delta.get("partial_json") or "")
             return []
         return _events(delta)
-
-    def _message(self, message: dict[str, Any]) -> list[ModelEvent]:
-        """A server that does not stream sends the whole at once."""
-        out: list[ModelEvent] = []
-        for self._block, block in enumerate(message.get("content") or []):
-            out += self._start(block)
-        self._count(message.get("usage"))
-        self.reason = _REASONS.get(str(message.get("stop_reason")), "end")
-        return out
 
     def _count(self, usage: dict[str, Any] | None) -> None:
         """The counts of message_delta are totals; what it leaves out stays."""

@@ -19,25 +19,16 @@ from exo.core.base.errors import SettingError, storage_error
 CHAIN = {"main": ("main",), "aux": ("aux", "main"), "decision": ("decision", "aux", "main")}
 FILE = "providers.toml"  # in state/
 
+_Kinds = Mapping[str, type | tuple[type, ...]]
 _NUMBER = (int, float)
-_PROVIDER: dict[str, type | tuple[type, ...]] = {
-    "transport": str,
-    "url": str,
-    "socket": str,
-    "keys": list,
-    "keyless": bool,
-    "prefix_cache": bool,
-    "limit": str,
-    "silence": _NUMBER,
-    "models": dict,
+_PROVIDER: _Kinds = {
+    **dict.fromkeys(("transport", "url", "socket", "limit"), str),
+    **dict.fromkeys(("keyless", "prefix_cache"), bool),
+    **{"keys": list, "silence": _NUMBER, "models": dict},
 }
-_MODEL: dict[str, type | tuple[type, ...]] = {
-    "input": _NUMBER,
-    "output": _NUMBER,
-    "cache_read": _NUMBER,
-    "cache_write": _NUMBER,
-    "window": int,
-    "thinking": int,
+_MODEL: _Kinds = {
+    **dict.fromkeys(("input", "output", "cache_read", "cache_write"), _NUMBER),
+    **dict.fromkeys(("window", "thinking"), int),
 }
 
 
@@ -100,14 +91,13 @@ class Catalog:
 def load(state: Path | None) -> Catalog:
     """The catalog, under the person's file in `state` if there is one. Raises SettingError, StorageError."""
     data = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text())
-    own: dict[str, Any] = {}
-    path = state / FILE if state is not None else Path(FILE)
-    if state is not None:
-        own = read_toml(path)
+    path = (state or Path()) / FILE
+    own = read_toml(path) if state is not None else {}
     _known(own, {"providers": dict, "roles": dict}, path, "the file")
-    providers: dict[str, Any] = data["providers"]
-    for name, row in own.get("providers", {}).items():
-        providers[name] = _merge(providers.get(name, {}), row, path, name)
+    rows, owned = data["providers"], own.get("providers", {})
+    providers = {
+        name: _merge(rows.get(name, {}), owned.get(name, {}), path, name) for name in rows | owned
+    }
     roles = data["roles"] | own.get("roles", {})
     known = {name: _provider(name, row, path) for name, row in providers.items()}
     checked = {role: check_routes(known, role, routes, str(path)) for role, routes in roles.items()}
@@ -148,59 +138,53 @@ def check_routes(
     return list(dict.fromkeys(routes))
 
 
-def _merge(base: dict[str, Any], own: object, path: Path, name: str) -> dict[str, Any]:
-    if not isinstance(own, dict):
-        raise SettingError(f"read {path}", f"providers.{name} is no table")
+def _merge(base: dict[str, Any], own: dict[str, Any], path: Path, name: str) -> dict[str, Any]:
     _known(own, _PROVIDER, path, f"providers.{name}")
-    merged = base | own
-    for one, other in (("url", "socket"), ("socket", "url")):
-        if one in own and other not in own:
-            merged.pop(other, None)
-    merged["models"] = base.get("models", {}) | own.get("models", {})
-    return merged
+    other = {"url": "socket", "socket": "url"}
+    gone = {other[key] for key in other if key in own} - set(own)
+    merged = {key: value for key, value in (base | own).items() if key not in gone}
+    return merged | {"models": base.get("models", {}) | own.get("models", {})}
 
 
 def _provider(name: str, row: dict[str, Any], path: Path) -> Provider:
     where = f"providers.{name}"
-
-    def refuse(why: str) -> SettingError:
-        return SettingError(f"read {path}", f"{where}: {why}")
-
+    variables = [str(variable) for variable in row.get("keys", [])]
+    why = ""
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
-        raise refuse("the name may hold letters, digits, dot, dash and underscore")
-    if row.get("transport") not in ("openai", "anthropic"):
-        raise refuse('transport must be "openai" or "anthropic"')
-    if bool(row.get("url")) == bool(row.get("socket")):
-        raise refuse("either url or socket is wanted")
-    if url := row.get("url"):
-        _check_url(url, refuse)
-    for variable in row.get("keys", []):
-        if not isinstance(variable, str) or not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):
-            raise refuse("keys holds names of environment variables (capitals), never a key itself")
-    if row.get("silence", 1) <= 0:
-        raise refuse("silence is more than 0 seconds")
+        why = "the name may hold letters, digits, dot, dash and underscore"
+    elif row.get("transport") not in ("openai", "anthropic"):
+        why = 'transport must be "openai" or "anthropic"'
+    elif bool(row.get("url")) == bool(row.get("socket")):
+        why = "either url or socket is wanted"
+    elif not all(re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable) for variable in variables):
+        why = "keys holds names of environment variables (capitals), never a key itself"
+    elif row.get("silence", 1) <= 0:
+        why = "silence is more than 0 seconds"
+    elif row.get("url"):
+        why = _fault_of(row["url"])
+    if why:
+        raise SettingError(f"read {path}", f"{where}: {why}")
     models = {
         model: _model(values, path, f"{where}.models.{model}")
-        for model, values in row.get("models", {}).items()
+        for model, values in row["models"].items()
     }
-    return Provider(name, **{**row, "keys": tuple(row.get("keys", [])), "models": models})
+    return Provider(name, **{**row, "keys": tuple(variables), "models": models})
 
 
-def _check_url(url: str, refuse: Any) -> None:
+def _fault_of(url: str) -> str:
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         good = False
-    if not good or not url.isprintable() or not url.isascii() or " " in url:
-        raise refuse("url is no http or https address")
+    if not good or not re.fullmatch("[!-~]+", url):
+        return "url is no http or https address"
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise refuse("url carries a name, a password or a query; a key belongs in the environment")
+        return "url carries a name, a password or a query; a key belongs in the environment"
+    return ""
 
 
-def _model(values: object, path: Path, where: str) -> ModelRow:
-    if not isinstance(values, dict):
-        raise SettingError(f"read {path}", f"{where} is no table")
+def _model(values: dict[str, Any], path: Path, where: str) -> ModelRow:
     _known(values, _MODEL, path, where)
     if any(value < 0 for value in values.values()):
         raise SettingError(f"read {path}", f"{where}: no number may be below 0")
@@ -211,9 +195,10 @@ def _model(values: object, path: Path, where: str) -> ModelRow:
     return ModelRow(price, values.get("window", 0), values.get("thinking", 0))
 
 
-def _known(
-    row: dict[str, Any], allowed: Mapping[str, type | tuple[type, ...]], path: Path, where: str
-) -> None:
+def _known(row: object, allowed: _Kinds, path: Path, where: str) -> None:
+    """Raises SettingError unless `row` is a table that holds what is allowed."""
+    if not isinstance(row, dict):
+        raise SettingError(f"read {path}", f"{where} is no table")
     for key, value in row.items():
         if key not in allowed:
             known = f"known are {', '.join(allowed)}"
@@ -222,6 +207,5 @@ def _known(
             raise SettingError(f"read {path}", f"{where} has an unknown field {key!r}", known)
         wanted = allowed[key]
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-            kinds = wanted if isinstance(wanted, tuple) else (wanted,)
-            names = " or ".join(kind.__name__ for kind in kinds)
-            raise SettingError(f"read {path}", f"{where}.{key} must be {names}")
+            name = wanted.__name__ if isinstance(wanted, type) else "a number"
+            raise SettingError(f"read {path}", f"{where}.{key} must be {name}")

@@ -43,6 +43,11 @@ def row(error: ModelError) -> str:
     return "network" if isinstance(error, ModelGone) else ""
 
 
+def said(error: ModelError) -> str:
+    """Why it failed and what to do, in one breath."""
+    return f"{error.why} ({error.do})" if error.do else error.why
+
+
 @dataclass(frozen=True)
 class Key:
     """A key and the environment variable that held it. Its value shows in no repr."""
@@ -92,7 +97,7 @@ class Credential:
         until = now + seconds
         self._until = max(until, self._until) if together else until
         self._row, self._stamped, self._mark = kind, now, hash(key.value)
-        self.why = error.why
+        self.why = said(error)
 
     def _rate(self, stated: float | None, unstated: float, now: float, lone: bool) -> float:
         """Seconds after a 429. Limits are often lifted early, so a lone credential is probed; each

@@ -28,7 +28,7 @@ from exo.core.base.errors import (
 from exo.core.base.files import write_atomic
 from exo.core.router.anthropic import AnthropicTransport
 from exo.core.router.catalog import CHAIN, Provider, check_routes, load, read_toml
-from exo.core.router.cooldown import WRONG, Credential, Key
+from exo.core.router.cooldown import WRONG, Credential, Key, said
 from exo.core.router.model import Done, ModelEvent, Request
 from exo.core.router.openai import OpenAiTransport
 
@@ -116,7 +116,7 @@ class Router:
                     opens = self._failed(provider, key, error, started)
                     if begun or isinstance(error, ContextOverflow) or error.status in WRONG:
                         raise
-                    closed.append(_Closed(route, error.why, opens, error))
+                    closed.append(_Closed(route, said(error), opens, error))
         raise self._exhausted(role, closed)
 
     async def prefill(self, role: str, request: Request) -> None:
@@ -213,10 +213,8 @@ class Router:
         errors = [each.error for each in closed if each.error is not None]
         waits = [(each.opens, each.route) for each in closed if each.opens is not None]
         opens, route = min(waits, default=(None, ""))
-        hint = errors[0].do if errors else ""
-        if opens:
-            hint = f"{route} opens again in {_span(opens)}"
-        elif opens is None and not hint:
+        hint = f"{route} opens again in {_span(opens)}" if opens else ""
+        if opens is None and not errors:
             hint = "set a key, or give the role another route with models.set"
         if self.fault is not None:
             hint = f"{hint}; besides, {self.fault}".removeprefix("; ")

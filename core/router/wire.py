@@ -157,9 +157,10 @@ class Transport:
                     if reply.closed:
                         await _drain(pieces)
                         break
-        if not reply.closed:
-            for event in self._read_end(reply, events, head, key):
-                yield event
+        with self._readable(key):
+            rest = [] if reply.closed else self._read_end(reply, events, head, key)
+        for event in rest:
+            yield event
         yield reply.done()
 
     async def post(self, path: str, key: Key, body: dict[str, Any]) -> None:
@@ -252,7 +253,7 @@ class Transport:
         return ModelGone(self._what, _clean(why, key), self._do)
 
     def _read(self, reply: Reply, data: str, key: Key) -> list[ModelEvent]:
-        """What follows the last event is not read."""
+        """The events of one piece of data; what follows the end of a reply is not read."""
         if reply.closed or not data.strip():
             return []
         try:
@@ -266,24 +267,18 @@ class Transport:
     def _read_end(
         self, reply: Reply, events: EventReader, head: bytes, key: Key
     ) -> list[ModelEvent]:
-        """The end of a stream that was not closed by its own last event. Raises ModelError unless the
-        model had said why it stopped."""
+        """The end of a stream that no last event closed. Raises ModelError unless the model had said
+        why it stopped."""
+        # a body without any event: an error, a whole answer, or a page of somebody else
+        rest = events.end() if events.seen else [head.decode("utf-8", "replace")]
         out: list[ModelEvent] = []
-        rest = events.end()
-        if not events.seen:
-            rest = [head.decode("utf-8", "replace")]  # a plain body: an error, or a whole answer
-        try:
-            for data in rest:
-                out += reply.read(data) if data.strip() else []
-        except Refusal as refusal:
-            raise self._fault(refusal.error, None, None, key) from None
-        except _NO_EVENT:
-            out = []
+        with contextlib.suppress(*_NO_EVENT):
+            out = [event for data in rest if data.strip() for event in reply.read(data)]
         if reply.whole:
             return out
         text = _words(head)
         if not events.seen and text and not text.startswith("{"):
-            raise self._gone(f"it sent no stream of events but {text[:200]!r}", key)
+            raise self._gone(f"it sent no stream of events but {text!r}", key)
         raise self._gone("its answer broke off", key)
 
     async def _refused(self, answer: httpx.Response, key: Key) -> ModelError:

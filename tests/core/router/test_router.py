@@ -249,7 +249,9 @@ def test_fallback_ends_with_the_first_output(bench: Bench) -> None:
     with pytest.raises(ModelGone):
         asyncio.run(run())
     assert heard == ["Text"] and [host for host, _ in bench.provider.asked] == ["one"]
-    assert bench.ask() == "hi" and bench.provider.asked[-1][0] == "two"  # it is set aside all the same
+    assert (
+        bench.ask() == "hi" and bench.provider.asked[-1][0] == "two"
+    )  # it is set aside all the same
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,9 @@ def test_the_chain_of_roles(bench: Bench, role: str, hosts: str) -> None:
         f'[providers.{c}]\ntransport = "openai"\nurl = "http://{c}.invalid"\nkeyless = true\n'
         for c in "dam"
     )
-    roles = "".join(f'{names[c]} = ["{c}:x"]\n' if c in hosts else f"{names[c]} = []\n" for c in "dam")
+    roles = "".join(
+        f'{names[c]} = ["{c}:x"]\n' if c in hosts else f"{names[c]} = []\n" for c in "dam"
+    )
     (bench.state / "providers.toml").write_text(f"{rows}[roles]\n{roles}")
     bench.start()
     assert bench.router.fault is None
@@ -545,7 +549,11 @@ DATE = "Mon, 30 Nov 2026 12:00:00 GMT"
         ({"retry-after": "-5"}, "", None),
         ({"retry-after": "99999999999999999"}, "", 31 * 86400),
         ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "12ms"}, "", 360),
-        ({"x-ratelimit-reset-requests": "1h2m3.5s", "x-ratelimit-remaining-requests": "0"}, "", 3723.5),
+        (
+            {"x-ratelimit-reset-requests": "1h2m3.5s", "x-ratelimit-remaining-requests": "0"},
+            "",
+            3723.5,
+        ),
         ({"x-ratelimit-reset-requests": "1d", "x-ratelimit-remaining-requests": "7"}, "", None),
         ({"x-ratelimit-reset": str(NOW + 9000)}, "", 9),
         ({"x-ratelimit-reset": str(NOW // 1000 + 9)}, "", 9),
