@@ -102,9 +102,16 @@ class AnthropicTransport(Transport):
     def body(self, model: str, request: Request, role: str) -> dict[str, Any]:
         system, messages = layout(request)
         limit = request.max_tokens + self.provider.model(model).thinking
-        body = {"model": model, "max_tokens": limit, "stream": True, "messages": messages}
+        body: dict[str, Any] = {
+            "model": model,
+            "max_tokens": limit,
+            "stream": True,
+            "messages": messages,
+        }
         if system:
             body["system"] = system
+        if request.temperature is not None:
+            body["temperature"] = min(request.temperature, 1.0)
         if request.tools:
             body["tools"] = [_tool(tool["function"]) for tool in request.tools]
         return body

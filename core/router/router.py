@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -31,11 +32,13 @@ from exo.core.router.catalog import CHAIN, Provider, check_routes, load, read_to
 from exo.core.router.cooldown import WRONG, Credential, Key, said
 from exo.core.router.model import Done, ModelEvent, Request
 from exo.core.router.openai import OpenAiTransport
+from exo.core.router.wire import Transport
 
 if TYPE_CHECKING:
     import httpx
 
 ROLES = "roles.toml"  # in state/: what models.set has set
+LIST = 3.0  # seconds for a server's list of models
 PATIENCE = 15.0  # seconds: a route that opens within is worth waiting for
 
 
@@ -47,16 +50,6 @@ class _Closed:
     why: str
     opens: float | None = None
     error: ModelError | None = None
-
-
-@dataclass(frozen=True)
-class About:
-    """What is known of the model a role would get now: `window` in tokens (0: unknown), and whether
-    it runs in our own model server, where nobody else's lane makes it faster."""
-
-    route: str
-    window: int
-    local: bool
 
 
 class Router:
@@ -88,7 +81,7 @@ class Router:
                 self._roles[name] = check_routes(self._providers, name, routes, ROLES)
         except ExoError as error:
             self.fault = self.fault or error
-        self._transports = {
+        self._transports: dict[str, Transport] = {
             name: (AnthropicTransport if row.transport == "anthropic" else OpenAiTransport)(
                 row, state, silence, self._clock, connect
             )
@@ -120,13 +113,21 @@ class Router:
         raise self._exhausted(role, closed)
 
     async def prefill(self, role: str, request: Request) -> None:
-        """Only the route that would be asked first, and only where the server keeps prefixes."""
-        for route, provider, model in self._routes(role, []):
-            transport = self._transports[provider.name]
-            for key in self._keys(provider, route, []):
-                if isinstance(transport, OpenAiTransport):
-                    await transport.prefill(model, request, role, key)
-                return
+        """Only on the route that would be asked first, and only where the server keeps prefixes."""
+        for transport, model, key in self._first(role):
+            if isinstance(transport, OpenAiTransport):
+                await transport.prefill(model, request, role, key)
+
+    async def count(self, role: str, what: str | list[dict[str, Any]]) -> tuple[int | None, int]:
+        """The catalog knows the windows of models that run elsewhere."""
+        for transport, model, key in self._first(role):
+            if isinstance(transport, OpenAiTransport) and transport.provider.prefix_cache:
+                return await transport.count(model, what, key)
+            return None, transport.provider.model(model).window
+        return None, 0
+
+    def local(self, role: str) -> bool:
+        return any(transport.provider.prefix_cache for transport, _, _ in self._first(role))
 
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         """Servers of one's own are asked what they have; for the others the catalog's rows stand, if
@@ -143,13 +144,6 @@ class Router:
         write_atomic(self._file, "".join(lines))
         self._roles[role] = checked
 
-    def about(self, role: str) -> About | None:
-        """The model that would be asked first now, None when there is none."""
-        for route, provider, model in self._routes(role, []):
-            for _ in self._keys(provider, route, []):
-                return About(route, provider.model(model).window, bool(provider.socket))
-        return None
-
     async def close(self) -> None:
         for transport in self._transports.values():
             await transport.close()
@@ -165,6 +159,15 @@ class Router:
                 yield route, provider, model
             else:
                 closed.append(_Closed(route, f"there is no provider {name!r}"))
+
+    def _first(self, role: str) -> list[tuple[Transport, str, Key]]:
+        """The route that would be asked now, as a list of one, or none."""
+        usable = (
+            (self._transports[provider.name], model, key)
+            for route, provider, model in self._routes(role, [])
+            for key in self._keys(provider, route, [])
+        )
+        return list(itertools.islice(usable, 1))
 
     def _keys(self, provider: Provider, route: str, closed: list[_Closed]) -> Iterator[Key]:
         """The provider's keys that may be used now. They are read from the environment each time."""
@@ -234,10 +237,11 @@ class Router:
             return []
         rows = [{"id": name, "object": "model"} for name in provider.models]
         if provider.keyless:
-            try:
-                rows = await self._transports[provider.name].models(keys[0])
-            except ModelError:
-                rows = []
+            rows = []
+            with contextlib.suppress(ModelError, TimeoutError, KeyError, TypeError, ValueError):
+                async with asyncio.timeout(LIST):
+                    found = await self._transports[provider.name].ask("GET", "/models", keys[0])
+                rows = [dict(row) for row in found["data"]]
         return [{**_known(provider, row), **row, "provider": provider.name} for row in rows]
 
     def _saved(self) -> dict[str, Any]:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT = 10.0  # seconds for name, connection and TLS together
-LIST = 3.0  # seconds for a list of models
 DRAIN = 0.2  # seconds for the end of a body after its last event, so that the connection is kept
 HEAD = 64 * 1024  # bytes of an answer that is no stream of events: enough for any error page
 
@@ -163,20 +162,15 @@ class Transport:
             yield event
         yield reply.done()
 
-    async def post(self, path: str, key: Key, body: dict[str, Any]) -> None:
-        """A request whose answer is of no interest. Raises ModelError."""
+    async def ask(
+        self, method: str, path: str, key: Key, body: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """A request with a plain answer. Raises ModelError."""
         with self._readable(key):
-            async with self._send("POST", path, key, body) as answer:
+            async with self._send(method, path, key, body) as answer:
                 if not answer.is_success:
                     raise await self._refused(answer, key)
-
-    async def models(self, key: Key) -> list[dict[str, Any]]:
-        """The server's own list. Raises ModelError."""
-        with self._readable(key):
-            async with self._send("GET", "/models", key, timeout=LIST) as answer:
-                if not answer.is_success:
-                    raise await self._refused(answer, key)
-                return [dict(row) for row in json.loads(await answer.aread())["data"]]
+                return dict(json.loads(await answer.aread()))
 
     async def close(self) -> None:
         if self._client is not None:
@@ -186,19 +180,12 @@ class Transport:
     # ---- connection ------------------------------------------------------------------------------
 
     def _send(
-        self,
-        method: str,
-        path: str,
-        key: Key,
-        body: dict[str, Any] | None = None,
-        timeout: float | None = None,
+        self, method: str, path: str, key: Key, body: dict[str, Any] | None = None
     ) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
         headers = {"content-type": "application/json", **self.headers(key)}
         # what a tool printed may hold half a character pair, which UTF-8 cannot
         raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace") if body else None
-        client = self._http()
-        limit = client.timeout if timeout is None else timeout
-        return client.stream(method, path, content=raw, headers=headers, timeout=limit)
+        return self._http().stream(method, path, content=raw, headers=headers)
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None:

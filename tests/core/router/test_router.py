@@ -319,7 +319,7 @@ def test_only_our_own_server_gets_its_fields(bench: Bench) -> None:
     bench.ask("main")
     main, aux, other = bench.provider.bodies
     assert (main["prompt_cache_key"], main["save_prefix"], "priority" in main) == ("s1", 1, False)
-    assert aux["priority"] == "aux"
+    assert aux["priority"] == "aux" and "save_prefix" not in aux
     assert not {"prompt_cache_key", "save_prefix", "priority"} & set(other)
 
 
@@ -499,16 +499,28 @@ def test_models_lists_what_can_be_reached(bench: Bench) -> None:
     assert next(row for row in models if row["id"] == "gpt-4.1")["price"]["output"] == 8.0
 
 
-def test_what_is_known_of_the_model_that_would_answer(bench: Bench) -> None:
+def test_tokens_are_counted_by_our_own_server_and_windows_known_for_others(bench: Bench) -> None:
     bench.environ["OPENAI_API_KEY"] = "sk-x"
     bench.router.set_routes("main", ["openai:gpt-4.1-2025-04-14", "local:main"])
-    about = bench.router.about("main")
-    assert about is not None and (about.window, about.local) == (1047576, False)
+    assert asyncio.run(bench.router.count("main", "some text")) == (None, 1047576)
+    assert not bench.router.local("main")
     bench.answers("api", fault(503))
-    bench.answers("models", GOOD)
+    bench.answers("models", GOOD, (200, {}, b'{"tokens": 7, "window": 2048}'))
     bench.ask()
-    about = bench.router.about("main")
-    assert about is not None and (about.window, about.local) == (0, True)
+    assert bench.router.local("main")
+    assert asyncio.run(bench.router.count("main", "some text")) == (7, 2048)
+    assert bench.provider.bodies[-1] == {"model": "main", "text": "some text"}
+    bench.answers("models", (200, {}, b"{}"))
+    assert asyncio.run(bench.router.count("main", ASKED.messages)) == (None, 0)
+
+
+def test_temperature_goes_to_models_that_take_one(bench: Bench) -> None:
+    bench.environ["OPENAI_API_KEY"] = "sk-x"
+    bench.answers("api", GOOD)
+    for model, wanted in (("gpt-4.1", 0.0), ("gpt-5-mini", None)):
+        bench.router.set_routes("main", [f"openai:{model}"])
+        bench.ask("main", Request(ASKED.messages, temperature=0.0))
+        assert bench.provider.bodies[-1].get("temperature") == wanted
 
 
 def test_cost_counts_the_cache_at_its_own_rates() -> None:
