@@ -213,7 +213,9 @@ class Loop:
         if done is None:
             raise ExoError("read the reply", "the model's stream has no end")
         turn.usage = _sum(turn.usage, done.usage)
-        self._hub.publish(turn.session, UsageUpdated(turn.id, turn.usage))
+        with self._hub.commit() as add:
+            total = self._sessions.spend(turn.session, done.usage)
+            add(turn.session, UsageUpdated(turn.id, turn.usage, total))
         return done
 
     async def _round(
