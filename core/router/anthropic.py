@@ -11,11 +11,13 @@ from typing import Any
 
 from exo.core.router.catalog import ModelRow
 from exo.core.router.cooldown import Key
-from exo.core.router.model import ModelEvent, RawCall, Reason, Reasoning, Request, Text
-from exo.core.router.wire import Refusal, Reply, Transport
+from exo.core.router.model import ModelEvent, Reason, Reasoning, Request, Text
+from exo.core.router.wire import Part, Refusal, Reply, Transport, text_of
 
 VERSION = "2023-06-01"
 CACHE = {"type": "ephemeral"}
+Block = dict[str, Any]
+Turn = tuple[str, list[Block]]  # role, content
 _MISSING = {"type": "tool_result", "content": "no result came", "is_error": True}
 _REASONS: dict[str, Reason] = {
     "max_tokens": "length",
@@ -30,7 +32,7 @@ class MessagesReply(Reply):
 
     def __init__(self, row: ModelRow) -> None:
         super().__init__(row)
-        self._calls: dict[int, dict[str, str]] = {}
+        self._calls: dict[int, Part] = {}
         self._counts: dict[str, int] = {}
         self._block = 0
 
@@ -54,27 +56,18 @@ class MessagesReply(Reply):
             self.closed = True
         return []  # ping, content_block_stop, and kinds that are yet to be invented
 
-    def calls(self) -> list[RawCall]:
-        return [
-            RawCall(call["id"], call["name"], call["json"] or call["input"] or "{}")
-            for _, call in sorted(self._calls.items())
-        ]
-
     def _start(self, block: dict[str, Any]) -> list[ModelEvent]:
         if block.get("type") == "tool_use":
-            given = block.get("input")
-            self._calls[self._block] = {
-                "id": str(block.get("id") or ""),
-                "name": str(block.get("name") or ""),
-                "input": json.dumps(given, ensure_ascii=False) if given else "",
-                "json": "",
-            }
+            given = json.dumps(block["input"], ensure_ascii=False) if block.get("input") else ""
+            call = Part(str(block.get("id") or ""), str(block.get("name") or ""), "", given)
+            self._calls[self._block] = call
+            self.parts.append(call)
         return _events(block)
 
     def _delta(self, index: int, delta: dict[str, Any]) -> list[ModelEvent]:
         if delta.get("type") == "input_json_delta":
             if index in self._calls:  # else a call that the server runs itself
-                self._calls[index]["json"] += str(delta.get("partial_json") or "")
+                self._calls[index].arguments += str(delta.get("partial_json") or "")
             return []
         return _events(delta)
 
@@ -101,13 +94,8 @@ class AnthropicTransport(Transport):
 
     def body(self, model: str, request: Request, role: str) -> dict[str, Any]:
         system, messages = layout(request)
-        limit = request.max_tokens + self.provider.model(model).thinking
-        body: dict[str, Any] = {
-            "model": model,
-            "max_tokens": limit,
-            "stream": True,
-            "messages": messages,
-        }
+        body: dict[str, Any] = {"model": model, "stream": True, "messages": messages}
+        body["max_tokens"] = request.max_tokens + self.provider.model(model).thinking
         if system:
             body["system"] = system
         if request.temperature is not None:
@@ -117,11 +105,11 @@ class AnthropicTransport(Transport):
         return body
 
 
-def layout(request: Request) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def layout(request: Request) -> tuple[list[Block], list[Block]]:
     """(system blocks, messages) of a conversation in the OpenAI shape. The last block of the fixed
     prefix carries the mark up to which the provider caches."""
-    system: list[dict[str, Any]] = []
-    turns: list[tuple[str, list[dict[str, Any]]]] = []
+    system: list[Block] = []
+    turns: list[Turn] = []
     for position, message in enumerate(request.messages):
         role, blocks = _blocks(message)
         if blocks and position == request.fixed - 1:
@@ -140,36 +128,29 @@ def layout(request: Request) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     return system, [{"role": role, "content": blocks} for role, blocks in _paired(turns)]
 
 
-def _blocks(message: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
-    role, text = str(message.get("role")), _text(message.get("content"))
+def _blocks(message: dict[str, Any]) -> tuple[str, list[Block]]:
+    role, text = str(message.get("role")), text_of(message.get("content"), "\n")
     if role == "tool":
         block = {"type": "tool_result", "tool_use_id": _id(message.get("tool_call_id"))}
         return role, [{**block, "content": text if text.strip() else "(nothing)"}]
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
+    blocks: list[Block] = [{"type": "text", "text": text}] if text.strip() else []
     for call in message.get("tool_calls") or []:
         function = call.get("function") or {}
-        blocks.append(
-            {
-                "type": "tool_use",
-                "id": _id(call.get("id")),
-                "name": str(function.get("name") or "unknown"),
-                "input": _object(function.get("arguments")),
-            }
-        )
+        name, arguments = str(function.get("name") or "unknown"), function.get("arguments")
+        use = {"type": "tool_use", "id": _id(call.get("id")), "name": name}
+        blocks.append({**use, "input": _object(arguments)})
     return role, blocks
 
 
-def _paired(
-    turns: list[tuple[str, list[dict[str, Any]]]],
-) -> list[tuple[str, list[dict[str, Any]]]]:
+def _paired(turns: list[Turn]) -> list[Turn]:
     """Every call with exactly one result, first thing in the next turn; a result without its call
     becomes text."""
-    out: list[tuple[str, list[dict[str, Any]]]] = []
+    out: list[Turn] = []
     open_: list[tuple[str, str]] = []  # (id it came with, id that no other call has)
     taken: set[str] = set()
     for role, blocks in [*turns, ("user", [])] if _calls(turns[-1][1]) else turns:
         wanted = [id_ for id_, _ in open_]
-        found: dict[str, list[dict[str, Any]]] = {}
+        found: dict[str, list[Block]] = {}
         rest = []
         for block in blocks:
             if block["type"] != "tool_result":
@@ -194,7 +175,7 @@ def _paired(
     return out
 
 
-def _calls(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _calls(blocks: list[Block]) -> list[Block]:
     return [block for block in blocks if block["type"] == "tool_use"]
 
 
@@ -223,10 +204,3 @@ def _object(arguments: object) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _text(content: object) -> str:
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "\n".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""

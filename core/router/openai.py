@@ -4,13 +4,12 @@ with faults of its own; what was met in the wild is taken as it was meant."""
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from exo.core.router.catalog import ModelRow
 from exo.core.router.cooldown import Key
-from exo.core.router.model import ModelEvent, RawCall, Reason, Reasoning, Request, Text
-from exo.core.router.wire import Refusal, Reply, Transport
+from exo.core.router.model import ModelEvent, Reason, Reasoning, Request, Text
+from exo.core.router.wire import Part, Refusal, Reply, Transport, text_of
 
 _REASONS: dict[str, Reason] = {
     "length": "length",
@@ -20,27 +19,12 @@ _REASONS: dict[str, Reason] = {
 }
 
 
-@dataclass
-class _Call:
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-
-    @property
-    def complete(self) -> bool:
-        try:
-            return isinstance(json.loads(self.arguments), dict)
-        except ValueError:
-            return False
-
-
 class ChatReply(Reply):
     """Text goes through as it comes; calls and usage are collected."""
 
     def __init__(self, row: ModelRow) -> None:
         super().__init__(row)
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
+        self._by_index: dict[int, Part] = {}
 
     def read(self, data: str) -> list[ModelEvent]:
         if data.strip() == "[DONE]":
@@ -64,33 +48,30 @@ class ChatReply(Reply):
                 self.reason = _REASONS.get(str(reason), "end")
         return out
 
-    def calls(self) -> list[RawCall]:
-        return [RawCall(c.id, c.name, c.arguments or "{}") for c in self._calls]
-
     def _delta(self, delta: dict[str, Any]) -> list[ModelEvent]:
         out: list[ModelEvent] = []
-        if reasoning := _text(delta.get("reasoning_content") or delta.get("reasoning")):
+        if reasoning := text_of(delta.get("reasoning_content") or delta.get("reasoning")):
             out.append(Reasoning(reasoning))
-        if text := _text(delta.get("content")):
+        if text := text_of(delta.get("content")):
             out.append(Text(text))
         deltas = [call for call in delta.get("tool_calls") or [] if call]
         if old := delta.get("function_call"):
             deltas.append({"index": 0, "function": old})
         for position, call in enumerate(deltas):
-            self._collect(call, position, len(deltas))
+            self._collect(call, position if len(deltas) > 1 else -1)
         return out
 
-    def _collect(self, delta: dict[str, Any], position: int, together: int) -> None:
+    def _collect(self, delta: dict[str, Any], position: int) -> None:
         function = delta.get("function") or {}
         id_, name = str(delta.get("id") or ""), str(function.get("name") or "")
         arguments = function.get("arguments")
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments, ensure_ascii=False)
         index = delta.get("index")
-        call = self._find(index, id_, name, position, together)
+        call = self._find(index, id_, name, position)
         if call is None or (name and _another(call, id_, arguments)):
-            call = _Call()
-            self._calls.append(call)
+            call = Part()
+            self.parts.append(call)
         if isinstance(index, int):
             self._by_index[index] = call
         call.id = call.id or id_
@@ -98,19 +79,15 @@ class ChatReply(Reply):
             call.name += name
         call.arguments += str(arguments or "")
 
-    def _find(
-        self, index: object, id_: str, name: str, position: int, together: int
-    ) -> _Call | None:
+    def _find(self, index: object, id_: str, name: str, position: int) -> Part | None:
         """The call that a delta goes on with, None for a new one. Not every server numbers them."""
         if isinstance(index, int):
             return self._by_index.get(index)
         if id_:
-            return next((call for call in self._calls if call.id == id_), None)
-        if name or not self._calls:
+            return next((call for call in self.parts if call.id == id_), None)
+        if name or not self.parts:
             return None
-        if together > 1 and position < len(self._calls):
-            return self._calls[position]
-        return self._calls[-1]
+        return self.parts[min(position, len(self.parts) - 1)]
 
     def _count(self, usage: dict[str, Any]) -> None:
         details = usage.get("prompt_tokens_details") or {}
@@ -169,17 +146,12 @@ class OpenAiTransport(Transport):
         return body
 
 
-def _another(call: _Call, id_: str, arguments: object) -> bool:
+def _another(call: Part, id_: str, arguments: object) -> bool:
     """Whether a delta with a name cannot belong to `call`: some servers number every call 0, some give
     several calls one id."""
-    return bool(id_ and call.id and id_ != call.id) or bool(arguments and call.complete)
-
-
-def _text(content: object) -> str:
-    """The text of a content that is a string, or a list of parts."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return ""
+    if not arguments or (id_ and call.id and id_ != call.id):
+        return bool(id_ and call.id and id_ != call.id)
+    try:
+        return isinstance(json.loads(call.arguments), dict)
+    except ValueError:
+        return False

@@ -66,21 +66,21 @@ class Router:
         """`silence` seconds without a byte end a request. A person's file that does not read leaves
         the catalog alone in force, and its fault in `fault`. `connect` replaces the network."""
         self._file = state / ROLES
-        self._clock, self._environ = (
-            clock or SystemClock(),
-            os.environ if environ is None else environ,
-        )
+        self._clock = clock or SystemClock()
+        self._environ = os.environ if environ is None else environ
         self.fault: ExoError | None = None
         try:
             catalog = load(state)
         except ExoError as error:
             self.fault, catalog = error, load(None)
         self._providers, self._roles = catalog.providers, catalog.roles
+        self._set: dict[str, list[str]] = {}
         try:
             for name, routes in read_toml(self._file).items():
-                self._roles[name] = check_routes(self._providers, name, routes, ROLES)
+                self._set[name] = check_routes(self._providers, name, routes, ROLES)
         except ExoError as error:
             self.fault = self.fault or error
+        self._roles |= self._set
         self._transports: dict[str, Transport] = {
             name: (AnthropicTransport if row.transport == "anthropic" else OpenAiTransport)(
                 row, state, silence, self._clock, connect
@@ -137,12 +137,11 @@ class Router:
 
     def set_routes(self, role: str, routes: list[str]) -> None:
         """Change a role, now and after a restart. Raises SettingError, StorageError."""
-        checked = check_routes(self._providers, role, routes, "models.set")
-        saved = {name: value for name, value in self._saved().items() if name in CHAIN}
-        saved[role] = checked
-        lines = (f"{name} = {json.dumps(value)}\n" for name, value in saved.items())
+        chosen = self._set | {role: check_routes(self._providers, role, routes, "models.set")}
+        lines = (f"{name} = {json.dumps(value)}\n" for name, value in chosen.items())
         write_atomic(self._file, "".join(lines))
-        self._roles[role] = checked
+        self._set = chosen
+        self._roles |= chosen
 
     async def close(self) -> None:
         for transport in self._transports.values():
@@ -243,11 +242,6 @@ class Router:
                     found = await self._transports[provider.name].ask("GET", "/models", keys[0])
                 rows = [dict(row) for row in found["data"]]
         return [{**_known(provider, row), **row, "provider": provider.name} for row in rows]
-
-    def _saved(self) -> dict[str, Any]:
-        with contextlib.suppress(ExoError):  # a damaged file is replaced
-            return read_toml(self._file)
-        return {}
 
 
 def _known(provider: Provider, row: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import contextlib
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,21 +64,29 @@ _OVERFLOW = re.compile(
 )
 
 
+@dataclass
+class Part:
+    """A tool call as far as it has come. `given` are arguments that came at once, not in pieces."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    given: str = ""
+
+
 class Reply:
-    """Puts the events of an answer together. `read` gets the data of one event; a transport's class
-    fills in the rest."""
+    """Puts the events of an answer together. `read` gets the data of one event; each transport has
+    its own."""
 
     def __init__(self, row: ModelRow) -> None:
         self._row = row
         self._usage = Usage()
+        self.parts: list[Part] = []
         self.reason: Reason | None = None  # once the model said why it stopped
         self.closed = False  # nothing more will come
 
     def read(self, data: str) -> list[ModelEvent]:
         """Raises Refusal for an error, ValueError and its like for what is no event of this kind."""
-        raise NotImplementedError
-
-    def calls(self) -> list[RawCall]:
         raise NotImplementedError
 
     @property
@@ -86,10 +95,9 @@ class Reply:
         return bool(self.reason) or self.closed
 
     def done(self) -> Done:
-        if calls := self.calls():
-            return Done("calls", calls, self._usage)
+        calls = [RawCall(p.id, p.name, p.arguments or p.given or "{}") for p in self.parts]
         ended = self.reason if self.reason in ("length", "refused") else "end"
-        return Done(ended, [], self._usage)
+        return Done("calls" if calls else ended, calls, self._usage)
 
     def count(
         self, prompt: int, completion: int, cached: int, written: int, cost: float | None = None
@@ -296,10 +304,9 @@ class Transport:
         if status is not None and not self.provider.socket:
             text = f"HTTP {status}: {text}" if text else f"HTTP {status}"
         if status is None:
-            status = next((_STATUS[word] for word in words if word in _STATUS), 500)
-            status = next(
-                (int(word) for word in words if re.fullmatch("[45][0-9]{2}", word)), status
-            )
+            numbers = [int(word) for word in words if re.fullmatch("[45][0-9]{2}", word)]
+            numbers += [_STATUS[word] for word in words if word in _STATUS]
+            status = numbers[0] if numbers else 500
         quota = status not in WRONG and _is_quota(status, words, text, seconds)
         kind = ModelError if quota else _kind(status, words, text)
         code, do = "", ""
@@ -314,19 +321,23 @@ class Transport:
         return fault
 
 
+def text_of(content: object, glue: str = "") -> str:
+    """The text of a content that is a string, or a list of parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return glue.join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
 def _kind(status: int, words: list[str], text: str) -> type[ModelError]:
     if "model_missing" in words or "model_corrupt" in words:
         return ModelMissing
     overflow = {"context_overflow", "context_length_exceeded", "exceed_context_size_error"}
-    if overflow & set(words) or status == 413:
+    told = status in (400, 422, 500) and _OVERFLOW.search(text)  # llama.cpp says 500
+    if told or overflow & set(words):
         return ContextOverflow
-    if status in (400, 422, 500) and _OVERFLOW.search(text):  # llama.cpp says 500
-        return ContextOverflow
-    if status == 429:
-        return ModelBusy
-    if status == 404:
-        return ModelMissing
-    return ModelGone if status >= 500 or status in (408, 409, 425) else ModelError
+    gone = ModelGone if status >= 500 or status in (408, 409, 425) else ModelError
+    return {404: ModelMissing, 413: ContextOverflow, 429: ModelBusy}.get(status, gone)
 
 
 def _is_quota(status: int, words: list[str], text: str, seconds: float | None) -> bool:
