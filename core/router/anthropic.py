@@ -59,8 +59,8 @@ class MessagesReply(Reply):
     def _start(self, block: dict[str, Any]) -> list[ModelEvent]:
         if block.get("type") == "tool_use":
             given = json.dumps(block["input"], ensure_ascii=False) if block.get("input") else ""
-            call = Part(str(block.get("id") or ""), str(block.get("name") or ""), "", given)
-            self._calls[self._block] = call
+            names = str(block.get("id") or ""), str(block.get("name") or "")
+            call = self._calls[self._block] = Part(self._block, *names, given=given)
             self.parts.append(call)
         return _events(block)
 

@@ -70,7 +70,7 @@ class ChatReply(Reply):
         index = delta.get("index")
         call = self._find(index, id_, name, position)
         if call is None or (name and _another(call, id_, arguments)):
-            call = Part()
+            call = Part(index if isinstance(index, int) else len(self.parts))
             self.parts.append(call)
         if isinstance(index, int):
             self._by_index[index] = call

@@ -66,8 +66,10 @@ _OVERFLOW = re.compile(
 
 @dataclass
 class Part:
-    """A tool call as far as it has come. `given` are arguments that came at once, not in pieces."""
+    """A tool call as far as it has come. `given` are arguments that came at once, not in pieces;
+    `place` is its place among the calls."""
 
+    place: int
     id: str = ""
     name: str = ""
     arguments: str = ""
@@ -95,7 +97,8 @@ class Reply:
         return bool(self.reason) or self.closed
 
     def done(self) -> Done:
-        calls = [RawCall(p.id, p.name, p.arguments or p.given or "{}") for p in self.parts]
+        parts = sorted(self.parts, key=lambda part: part.place)
+        calls = [RawCall(p.id, p.name, p.arguments or p.given or "{}") for p in parts]
         ended = self.reason if self.reason in ("length", "refused") else "end"
         return Done("calls" if calls else ended, calls, self._usage)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import signal
 import sys
 from typing import Any
@@ -42,7 +43,8 @@ async def serve(home: Home, *, stdio: bool = False, idle: float = 0.0) -> None:
     model = Router(home.state, settings.number("turn.silence"), clock)
     if model.fault is not None:
         print(f"exod: {model.fault}", file=sys.stderr, flush=True)
-        hub.publish(None, Notice("warning", "providers", str(model.fault)))
+        with contextlib.suppress(StorageError):  # a full disk is told by the hub itself
+            hub.publish(None, Notice("warning", "providers", str(model.fault)))
     engine = Engine(
         database,
         hub,
