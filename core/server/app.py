@@ -12,7 +12,7 @@ from typing import Any
 
 from exo.core.base import lifeline
 from exo.core.base.clock import SystemClock
-from exo.core.base.errors import ExoError, ServiceError
+from exo.core.base.errors import ExoError, ServiceError, StorageError
 from exo.core.base.files import ProcessLock, make_folder
 from exo.core.base.home import Home
 from exo.core.base.httpd import HttpServer
