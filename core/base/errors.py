@@ -11,7 +11,8 @@ ExoError                       what failed, on what: why; what to do
 │   ├── ModelMissing           its file is not here or is not whole           (FileNotFoundError)
 │   ├── ContextOverflow        the request does not fit its window            (ValueError)
 │   ├── ModelBusy              too many requests wait already
-│   └── ModelGone              its server went away or fell silent            (ConnectionError)
+│   └── ModelGone              its server went away or broke off              (ConnectionError)
+│       └── ModelSilent        it said nothing for too long
 └── BoardError                 a panel, a button, a microphone, a speaker
 
 A message reads: what failed, on what: why; what to do.
@@ -63,10 +64,13 @@ class ProtocolError(ExoError, ValueError):
 
 
 class ModelError(ExoError):
-    """`retryable` says whether the same request may succeed when it is sent again."""
+    """`retryable` says whether the same request may succeed when it is sent again, `retry_after` in how
+    many seconds (None: not said), `status` is the HTTP status (None: there was no answer)."""
 
     code = "model_error"
     retryable = False
+    retry_after: float | None = None
+    status: int | None = None
 
 
 class ModelMissing(ModelError, FileNotFoundError):
@@ -85,6 +89,10 @@ class ModelBusy(ModelError):
 class ModelGone(ModelError, ConnectionError):
     code = "model_gone"
     retryable = True
+
+
+class ModelSilent(ModelGone):
+    pass
 
 
 class BoardError(ExoError):

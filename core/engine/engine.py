@@ -72,6 +72,7 @@ class Engine:
             "turn.send": self._turn_send,
             "turn.interrupt": self._turn_interrupt,
             "models.list": self._models_list,
+            "models.set": self._models_set,
             "tools.list": self._tools_list,
             "tool.run": self._tool_run,
             "command.list": self._command_list,
@@ -233,6 +234,10 @@ class Engine:
 
     async def _models_list(self, body: schema.ModelsList) -> schema.ModelsResult:
         return schema.ModelsResult(*await self._model.models())
+
+    async def _models_set(self, body: schema.ModelsSet) -> schema.Nothing:
+        self._model.set_routes(body.role, body.routes)
+        return schema.Nothing()
 
     async def _tools_list(self, body: schema.ToolsList) -> schema.ToolsResult:
         rows = [

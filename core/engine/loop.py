@@ -170,7 +170,7 @@ class Loop:
             except ModelError as error:
                 if turn.shown or not error.retryable or tries >= self._rules.retries:
                     raise
-                await asyncio.sleep(self._rules.backoff * 2**tries)
+                await asyncio.sleep(max(self._rules.backoff * 2**tries, error.retry_after or 0))
                 tries += 1
         if not done.calls:
             self._store(turn, Message(turn.message, "assistant", turn.said))
@@ -213,7 +213,9 @@ class Loop:
         if done is None:
             raise ExoError("read the reply", "the model's stream has no end")
         turn.usage = _sum(turn.usage, done.usage)
-        self._hub.publish(turn.session, UsageUpdated(turn.id, turn.usage))
+        with self._hub.commit() as add:
+            total = self._sessions.spend(turn.session, done.usage)
+            add(turn.session, UsageUpdated(turn.id, turn.usage, total))
         return done
 
     async def _round(

@@ -17,7 +17,7 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ProtocolError
 from exo.core.base.sqlite import Database
 from exo.core.protocol.codec import from_json, refused, sendable, to_json
-from exo.core.protocol.schema import Message, SessionInfo, ToolResult
+from exo.core.protocol.schema import Message, SessionInfo, ToolResult, Usage
 
 FORMAT = 1
 CACHED = 4  # sessions whose messages stay decoded
@@ -115,6 +115,26 @@ class Sessions:
 
     def end(self, session: str) -> None:
         self._database.link.execute("UPDATE sessions SET running = NULL WHERE id = ?", (session,))
+
+    def spend(self, session: str, usage: Usage) -> Usage:
+        """Add `usage` to what the session has cost and return the sum; `cost` stays None until one
+        call had a price."""
+        row = self._database.link.execute(
+            "INSERT INTO spent VALUES (:session, :prompt, :completion, :cached, :cost)"
+            " ON CONFLICT (session) DO UPDATE SET prompt_tokens = prompt_tokens + :prompt,"
+            " completion_tokens = completion_tokens + :completion,"
+            " cached_tokens = cached_tokens + :cached,"
+            " cost = CASE WHEN :cost IS NULL THEN cost ELSE coalesce(cost, 0) + :cost END"
+            " RETURNING prompt_tokens, completion_tokens, cached_tokens, cost",
+            {
+                "session": session,
+                "prompt": usage.prompt_tokens,
+                "completion": usage.completion_tokens,
+                "cached": usage.cached_tokens,
+                "cost": usage.cost,
+            },
+        ).fetchone()
+        return Usage(*row)
 
     def left_running(self) -> list[tuple[str, str]]:
         """(session, turn) of turns that a crash cut off."""

@@ -37,3 +37,10 @@ CREATE TABLE timers (
   due INTEGER NOT NULL,
   label TEXT NOT NULL
 ) STRICT;
+CREATE TABLE spent (
+  session TEXT PRIMARY KEY,
+  prompt_tokens INTEGER NOT NULL,
+  completion_tokens INTEGER NOT NULL,
+  cached_tokens INTEGER NOT NULL,
+  cost REAL
+) STRICT;

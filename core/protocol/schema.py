@@ -495,8 +495,11 @@ class ToolCompleted:
 
 @event("usage.updated")
 class UsageUpdated:
+    """`usage` of the turn so far, `total` of its session since it was made."""
+
     turn: str
     usage: Usage
+    total: Usage | None = None
 
 
 @event("context.compacted")

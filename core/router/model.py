@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol
 
 from exo.core.protocol.schema import Usage
 
+Reason = Literal["end", "length", "calls", "refused"]
+
 
 @dataclass(frozen=True)
 class Text:
@@ -30,9 +32,10 @@ class RawCall:
 
 @dataclass(frozen=True)
 class Done:
-    """The end of a stream, once: why it ended, what it asks for, what it cost."""
+    """The end of a stream, once: why it ended, what it asks for, what it cost. "refused" is a provider's
+    own filter."""
 
-    reason: Literal["end", "length", "calls"]
+    reason: Reason
     calls: list[RawCall] = field(default_factory=list)
     usage: Usage = Usage()
 
@@ -51,6 +54,8 @@ class Request:
     max_tokens: int = 200
     cache_key: str = ""
     fixed: int = 1
+    priority: Literal["live", "aux"] = "live"  # aux work stands back for live turns
+    temperature: float | None = None
 
 
 class Model(Protocol):
@@ -64,6 +69,19 @@ class Model(Protocol):
         """Let the server compute the prefix of a request that will come. Raises ModelError."""
         ...
 
+    def set_routes(self, role: str, routes: list[str]) -> None:
+        """Give a role other routes, for good. Raises SettingError, StorageError."""
+        ...
+
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         """(models that can be reached now, role -> routes)."""
+        ...
+
+    async def count(self, role: str, what: str | list[dict[str, Any]]) -> tuple[int | None, int]:
+        """(tokens of a text or of messages by the role's own tokenizer, None where there is none; the
+        model's window, 0 where it is not known). Raises ModelError."""
+        ...
+
+    def local(self, role: str) -> bool:
+        """Whether the role is answered by the model server of this machine."""
         ...

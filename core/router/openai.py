@@ -1,226 +1,157 @@
-"""The OpenAI-compatible chat API, streaming, over httpx. Owns the wire; decides no fallback.
-
-Time-outs are on silence: a slow model may take as long as it speaks. httpx is imported on the first
-request, because it costs 12 MB of memory that an idle daemon does not need."""
+"""The OpenAI-compatible chat API: how a request looks and how its chunks read. Many servers speak it, each
+with faults of its own; what was met in the wild is taken as it was meant."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
-from collections.abc import AsyncGenerator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from exo.core.base.errors import ContextOverflow, ModelBusy, ModelError, ModelGone, ModelMissing
-from exo.core.base.unix import short_path
-from exo.core.protocol.schema import Usage
-from exo.core.router.model import Done, ModelEvent, RawCall, Reasoning, Request, Text
+from exo.core.router.catalog import ModelRow
+from exo.core.router.cooldown import Key
+from exo.core.router.model import ModelEvent, Reason, Reasoning, Request, Text
+from exo.core.router.wire import Part, Refusal, Reply, Transport, text_of
 
-if TYPE_CHECKING:
-    import httpx
-
-_ERRORS: dict[str, type[ModelError]] = {
-    "context_overflow": ContextOverflow,
-    "context_length_exceeded": ContextOverflow,
-    "model_missing": ModelMissing,
-    "model_corrupt": ModelMissing,
-    "busy": ModelBusy,
+_REASONS: dict[str, Reason] = {
+    "length": "length",
+    "tool_calls": "calls",
+    "function_call": "calls",
+    "content_filter": "refused",
 }
-_REASONS = {"stop": "end", "length": "length", "tool_calls": "calls", "function_call": "calls"}
 
 
-class OpenAiTransport:
-    """One server. `prefix_cache` says that it is exo-models and knows its additions."""
+class ChatReply(Reply):
+    """Text goes through as it comes; calls and usage are collected."""
 
-    def __init__(self, name: str, socket: Path, prefix_cache: bool, silence: float) -> None:
-        self.name, self._socket = name, socket
-        self._prefix_cache, self._silence = prefix_cache, silence
-        self._client: httpx.AsyncClient | None = None
-        self._keep = contextlib.ExitStack()
+    def __init__(self, row: ModelRow) -> None:
+        super().__init__(row)
+        self._by_index: dict[int, Part] = {}
 
-    async def stream(self, model: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        """Yield the reply's events, exactly one Done last. Raises ModelError."""
-        body = self._body(model, request)
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
-        body["max_tokens"] = request.max_tokens
-        import httpx
-
-        reply = _Reply(self.name)
-        try:
-            async with self._http().stream("POST", "/v1/chat/completions", json=body) as answer:
-                if answer.status_code != 200:
-                    await answer.aread()
-                    raise _refused(self.name, answer)
-                async for line in answer.aiter_lines():
-                    for event in reply.read(line):
-                        yield event
-                    if reply.closed:
-                        break
-        except httpx.HTTPError as error:
-            raise self._gone(error) from error
-        yield reply.done()
-
-    async def prefill(self, model: str, request: Request) -> None:
-        if not self._prefix_cache:
-            return
-        import httpx
-
-        try:
-            answer = await self._http().post("/v1/prefill", json=self._body(model, request))
-        except httpx.HTTPError as error:
-            raise self._gone(error) from error
-        if answer.status_code != 200:
-            raise _refused(self.name, answer)
-
-    async def models(self) -> list[dict[str, Any]]:
-        """The server's own list. Raises ModelError."""
-        import httpx
-
-        try:
-            answer = await self._http().get("/v1/models", timeout=5.0)
-            return list(answer.json()["data"])
-        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-            raise self._gone(error) from error
-
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-        self._keep.close()
-
-    def _http(self) -> httpx.AsyncClient:
-        if self._client is None:
-            import httpx
-
-            name = self._keep.enter_context(short_path(self._socket))
-            self._client = httpx.AsyncClient(
-                transport=httpx.AsyncHTTPTransport(uds=name),
-                base_url="http://models",
-                timeout=httpx.Timeout(self._silence, connect=5.0),
-                trust_env=False,
-            )
-        return self._client
-
-    def _body(self, model: str, request: Request) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": model, "messages": request.messages}
-        if request.tools:
-            body["tools"] = request.tools
-        if self._prefix_cache and request.cache_key:
-            body["prompt_cache_key"] = request.cache_key
-            body["save_prefix"] = request.fixed
-        return body
-
-    def _gone(self, error: Exception) -> ModelGone:
-        why = str(error) or type(error).__name__
-        do = "it is started again by itself; ask again, or run `exo doctor`"
-        return ModelGone(f"ask the model server {self.name}", why, do)
-
-
-class _Reply:
-    """Puts a stream of chunks together: text goes through, calls and usage are collected."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._calls: dict[int, dict[str, str]] = {}
-        self._usage = Usage()
-        self._reason = ""
-        self._data: list[str] = []
-        self.closed = False
-
-    def read(self, line: str) -> list[ModelEvent]:
-        """One line of Server-Sent Events: comments and other fields are passed over."""
-        if line.startswith("data:"):
-            self._data.append(line[5:].removeprefix(" "))
-            return []
-        if line.strip() or not self._data:
-            return []
-        data, self._data = "\n".join(self._data), []
-        return self._chunk(data)
-
-    def done(self) -> Done:
-        """The last event. Raises ModelGone when the stream ended before the model said why."""
-        if self._data:  # the server closed without the blank line
-            self._chunk("\n".join(self._data))
-        if not self._reason and not self.closed:
-            raise ModelGone(f"read the reply of {self._name}", "it broke off", "ask again")
-        calls = [
-            RawCall(call["id"], call["name"], call["arguments"] or "{}")
-            for _, call in sorted(self._calls.items())
-        ]
-        if calls:
-            return Done("calls", calls, self._usage)
-        return Done("length" if self._reason == "length" else "end", [], self._usage)
-
-    def _chunk(self, data: str) -> list[ModelEvent]:
+    def read(self, data: str) -> list[ModelEvent]:
         if data.strip() == "[DONE]":
             self.closed = True
             return []
-        try:
-            chunk = json.loads(data)
-            if "error" in chunk:
-                raise _typed(self._name, chunk["error"], 500)
-            if isinstance(usage := chunk.get("usage"), dict):
-                self._usage = _usage(usage)
-            events: list[ModelEvent] = []
-            for choice in chunk.get("choices", [])[:1]:
-                delta = choice.get("delta") or {}
-                events += _texts(delta)
-                self._collect(delta.get("tool_calls") or [])
-                self._reason = _REASONS.get(choice.get("finish_reason") or "", "") or self._reason
-        except ModelError:
-            raise  # some of them are a ValueError too
-        except (ValueError, TypeError, AttributeError) as error:
-            what = f"read the reply of {self._name}"
-            raise ModelGone(what, f"a chunk is no chat chunk: {data[:80]!r}") from error
-        return events
+        chunk = json.loads(data)
+        if error := chunk.get("error"):
+            raise Refusal(error)
+        if chunk.get("object") == "error":
+            raise Refusal(chunk)
+        if isinstance(usage := chunk.get("usage"), dict):
+            self._count(usage)
+        out: list[ModelEvent] = []
+        for choice in (chunk.get("choices") or [])[:1]:
+            if error := choice.get("error"):
+                raise Refusal(error)
+            out += self._delta(choice.get("delta") or choice.get("message") or {})
+            if reason := choice.get("finish_reason"):
+                if reason == "error":
+                    raise Refusal("the provider broke off")
+                self.reason = _REASONS.get(str(reason), "end")
+        return out
 
-    def _collect(self, deltas: list[dict[str, Any]]) -> None:
-        for n, delta in enumerate(deltas):
-            call = self._calls.setdefault(
-                int(delta.get("index", n)), {"id": "", "name": "", "arguments": ""}
-            )
-            function = delta.get("function") or {}
-            call["id"] = call["id"] or str(delta.get("id") or "")
-            call["name"] += str(function.get("name") or "")
-            call["arguments"] += str(function.get("arguments") or "")
+    def _delta(self, delta: dict[str, Any]) -> list[ModelEvent]:
+        out: list[ModelEvent] = []
+        if reasoning := text_of(delta.get("reasoning_content") or delta.get("reasoning")):
+            out.append(Reasoning(reasoning))
+        if text := text_of(delta.get("content")):
+            out.append(Text(text))
+        deltas = [call for call in delta.get("tool_calls") or [] if call]
+        if old := delta.get("function_call"):
+            deltas.append({"index": 0, "function": old})
+        for position, call in enumerate(deltas):
+            self._collect(call, position if len(deltas) > 1 else -1)
+        return out
+
+    def _collect(self, delta: dict[str, Any], position: int) -> None:
+        function = delta.get("function") or {}
+        id_, name = str(delta.get("id") or ""), str(function.get("name") or "")
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        index = delta.get("index")
+        call = self._find(index, id_, name, position)
+        if call is None or (name and _another(call, id_, arguments)):
+            call = Part(index if isinstance(index, int) else len(self.parts))
+            self.parts.append(call)
+        if isinstance(index, int):
+            self._by_index[index] = call
+        call.id = call.id or id_
+        if name != call.name and not call.arguments:  # some repeat the name, few send it in parts
+            call.name += name
+        call.arguments += str(arguments or "")
+
+    def _find(self, index: object, id_: str, name: str, position: int) -> Part | None:
+        """The call that a delta goes on with, None for a new one. Not every server numbers them."""
+        if isinstance(index, int):
+            return self._by_index.get(index)
+        if id_:
+            return next((call for call in self.parts if call.id == id_), None)
+        if name or not self.parts:
+            return None
+        return self.parts[min(position, len(self.parts) - 1)]
+
+    def _count(self, usage: dict[str, Any]) -> None:
+        details = usage.get("prompt_tokens_details") or {}
+        cost = usage.get("cost")
+        self.count(
+            int(usage.get("prompt_tokens") or 0),
+            int(usage.get("completion_tokens") or 0),
+            int(details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or 0),
+            int(details.get("cache_write_tokens") or 0),
+            float(cost) if isinstance(cost, int | float) else None,
+        )
 
 
-def _texts(delta: dict[str, Any]) -> list[ModelEvent]:
-    events: list[ModelEvent] = []
-    if reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
-        events.append(Reasoning(str(reasoning)))
-    if text := delta.get("content"):
-        events.append(Text(str(text)))
-    return events
+class OpenAiTransport(Transport):
+    """One server. A provider with `prefix_cache` is exo-models and knows its additions."""
+
+    path = "/chat/completions"
+    reply = ChatReply
+
+    def headers(self, key: Key) -> dict[str, str]:
+        return {"authorization": f"Bearer {key.value}"} if key.value else {}
+
+    def body(self, model: str, request: Request, role: str) -> dict[str, Any]:
+        body = self._layout(model, request, role)
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+        thinking = self.provider.model(model).thinking
+        if request.temperature is not None and not thinking:  # models that reason refuse it
+            body["temperature"] = request.temperature
+        return body | {self.provider.limit: request.max_tokens + thinking}
+
+    async def prefill(self, model: str, request: Request, role: str, key: Key) -> None:
+        """Raises ModelError."""
+        if self.provider.prefix_cache:
+            await self.ask("POST", "/prefill", key, self._layout(model, request, role))
+
+    async def count(
+        self, model: str, what: str | list[dict[str, Any]], key: Key
+    ) -> tuple[int | None, int]:
+        """(tokens, window) by exo-models' own tokenizer. Raises ModelError."""
+        body = {"model": model, "text" if isinstance(what, str) else "messages": what}
+        found = await self.ask("POST", "/tokenize", key, body)
+        return int(found.get("tokens") or 0) or None, int(found.get("window") or 0)
+
+    def _layout(self, model: str, request: Request, role: str) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": model, "messages": request.messages}
+        if request.tools:
+            body["tools"] = request.tools
+        if self.provider.prefix_cache:
+            aux = "aux" in (role, request.priority)
+            if request.cache_key:
+                body["prompt_cache_key"] = request.cache_key
+            if request.cache_key and not aux:  # the card's room is for conversations
+                body["save_prefix"] = request.fixed
+            if aux:
+                body["priority"] = "aux"
+        return body
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
-    details = usage.get("prompt_tokens_details") or {}
-    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-    return Usage(int(counts[0] or 0), int(counts[1] or 0), int(details.get("cached_tokens") or 0))
-
-
-def _refused(name: str, answer: httpx.Response) -> ModelError:
+def _another(call: Part, id_: str, arguments: object) -> bool:
+    """Whether a delta with a name cannot belong to `call`: some servers number every call 0, some give
+    several calls one id."""
+    if not arguments or (id_ and call.id and id_ != call.id):
+        return bool(id_ and call.id and id_ != call.id)
     try:
-        error = answer.json()["error"]
-    except (ValueError, KeyError, TypeError):
-        error = {"message": answer.text[:200] or f"HTTP {answer.status_code}"}
-    return _typed(name, error, answer.status_code)
-
-
-def _typed(name: str, error: Any, status: int) -> ModelError:
-    if not isinstance(error, dict):
-        error = {"message": str(error)}
-    code, message = str(error.get("code") or ""), str(error.get("message") or f"HTTP {status}")
-    kind = _ERRORS.get(code)
-    if kind is None and status >= 500:
-        kind = ModelGone
-    if kind is None and status == 429:
-        kind = ModelBusy
-    if (
-        kind is None
-        and re.search(r"context|too (long|large)", message, re.I)
-        and status in (400, 413)
-    ):
-        kind = ContextOverflow
-    return (kind or ModelError)(f"ask the model server {name}", message)
+        return isinstance(json.loads(call.arguments), dict)
+    except ValueError:
+        return False

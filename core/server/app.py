@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import signal
 import sys
 from typing import Any
 
 from exo.core.base import lifeline
 from exo.core.base.clock import SystemClock
-from exo.core.base.errors import ExoError, ServiceError
+from exo.core.base.errors import ExoError, ServiceError, StorageError
 from exo.core.base.files import ProcessLock, make_folder
 from exo.core.base.home import Home
 from exo.core.base.httpd import HttpServer
 from exo.core.base.settings import Settings
 from exo.core.engine.engine import Engine
 from exo.core.engine.sessions import open_database
+from exo.core.protocol.schema import Notice
 from exo.core.router.router import Router
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.http import Routes
@@ -38,7 +40,11 @@ async def serve(home: Home, *, stdio: bool = False, idle: float = 0.0) -> None:
     settings, clock = Settings.load(home.settings_file), SystemClock()
     database = open_database(home.sessions_db)
     hub = Hub(database, clock, settings.count("events.keep"))
-    model = Router(home.state, settings.number("turn.silence"))
+    model = Router(home.state, settings.number("turn.silence"), clock)
+    if model.fault is not None:
+        print(f"exod: {model.fault}", file=sys.stderr, flush=True)
+        with contextlib.suppress(StorageError):  # a full disk is told by the hub itself
+            hub.publish(None, Notice("warning", "providers", str(model.fault)))
     engine = Engine(
         database,
         hub,

@@ -247,8 +247,8 @@ def test_without_models_commands_work_and_questions_say_what_is_missing(alone: A
             client.call("turn.send", session=session, text="why is the sky blue?")
     assert reasons[0] == ("end", None)
     assert reasons[1][0] == "error" and "exo doctor" in reasons[1][1]["message"]
-    with pytest.raises(ProtocolError):
-        client.call("models.list")
+    rows = client.call("models.list")["models"]  # its own server is away, the answer is not
+    assert "local" not in [row["provider"] for row in rows]
 
 
 def test_a_full_disk_is_told_and_the_turn_ends_when_there_is_room(processes: Any) -> None:

@@ -1,0 +1,177 @@
+"""How long a credential is set aside after a failure. Owns the table and its clockwork; sends nothing.
+
+Invariant: a credential is never set aside past the time at which its provider said it would answer again,
+and a request that was itself wrong sets nothing aside."""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from exo.core.base.errors import ContextOverflow, ModelError, ModelGone, ModelMissing
+
+# row: (first, longest) seconds; doubles from failure to failure
+TABLE = {
+    "rate": (60.0, 600.0),  # 429 without a time; with one: that time
+    "server": (15.0, 300.0),  # 500, 502, 503, 504, 529 and their like
+    "network": (10.0, 120.0),  # no connection, no name, no TLS, silence, a broken stream
+    "quota": (3600.0, 3600.0),  # 402, or the word quota
+    "key": (3600.0, 3600.0),  # 401, 403; ends early when the key changes
+}
+WRONG = (400, 413, 422)  # the request itself: no other route would take it
+PROBE = (60.0, 0.02)  # a lone credential is tried again after so many seconds, or this share
+LONGEST = 31 * 86400.0
+
+
+def row(error: ModelError) -> str:
+    """The row of TABLE that a failure belongs to, "" for one that sets nothing aside."""
+    status = error.status
+    if status in WRONG or isinstance(error, ModelMissing | ContextOverflow):
+        return ""
+    if error.code == "quota" or status == 402:
+        return "quota"
+    if status == 429:
+        return "rate"
+    if status in (401, 403):
+        return "key"
+    if status is not None:
+        return "server" if status >= 500 else ""
+    return "network" if isinstance(error, ModelGone) else ""
+
+
+def said(error: ModelError) -> str:
+    """Why it failed and what to do, in one breath."""
+    return f"{error.why} ({error.do})" if error.do else error.why
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key and the environment variable that held it. Its value shows in no repr."""
+
+    variable: str = ""
+    value: str = field(default="", repr=False)
+
+
+@dataclass
+class Credential:
+    """What is remembered of one key of one provider. Times are the clock's monotonic seconds."""
+
+    why: str = ""
+    _until: float = -math.inf
+    _row: str = ""
+    _streak: int = 0
+    _stamped: float = -math.inf
+    _reset: float = -math.inf  # when the provider said it would answer again
+    _mark: int = field(default=0, repr=False)  # of the key that failed
+
+    def wait(self, key: Key, now: float) -> float:
+        """Seconds until it may be used, 0.0 for now. A key that was changed starts afresh."""
+        if self._row and self._mark != hash(key.value):
+            self.clear()
+        return max(0.0, self._until - now)
+
+    def clear(self) -> None:
+        """It answered: all is forgotten."""
+        self.why, self._row, self._streak = "", "", 0
+        self._until = self._reset = -math.inf
+
+    def fail(self, error: ModelError, key: Key, now: float, started: float, lone: bool) -> None:
+        """Set it aside as TABLE says. `started` is when the failed request began: of several that
+        failed together only one counts. `lone`: its provider has no other."""
+        kind = row(error)
+        if not kind:
+            return
+        together = kind == self._row and started <= self._stamped
+        if kind != self._row:
+            self._streak = 0
+        elif not together:
+            self._streak += 1
+        first, longest = TABLE[kind]
+        seconds = min(longest, first * 2.0 ** min(self._streak, 30))
+        if kind == "rate":
+            seconds = self._rate(error.retry_after, seconds, now, lone)
+        until = now + seconds
+        self._until = max(until, self._until) if together else until
+        self._row, self._stamped, self._mark = kind, now, hash(key.value)
+        self.why = said(error)
+
+    def _rate(self, stated: float | None, unstated: float, now: float, lone: bool) -> float:
+        """Seconds after a 429. Limits are often lifted early, so a lone credential is probed; each
+        failed probe can only bring the stated reset nearer."""
+        reset = self._reset if lone and self._reset > now else math.inf
+        if stated is not None:
+            reset = min(reset, now + stated)
+        if not math.isfinite(reset):
+            return unstated
+        self._reset, remaining = reset, reset - now
+        least, share = PROBE
+        return min(remaining, max(least, share * remaining)) if lone else remaining
+
+
+def retry_after(headers: Mapping[str, str], text: str, now_ms: int) -> float | None:
+    """Seconds until the provider answers again, None when it does not say. `headers` in lower case;
+    `text` is the body of the error. Dates are measured against the answer's own Date, since a board's
+    clock may be wrong."""
+    now = _date(headers.get("date", "")) or now_ms / 1000
+    found = _number(headers.get("retry-after-ms", ""))
+    if found is not None:
+        return _sane(found / 1000)
+    found = _seconds(headers.get("retry-after", ""), now)
+    if found is None:
+        found = _window(headers, now)
+    if found is None and (match := re.search(r"(?:again|retry) in ([\d.hms ]*\d[\d.hms]*)", text)):
+        found = _seconds(match[1].rstrip("."), now)
+    return None if found is None else _sane(found)
+
+
+def _window(headers: Mapping[str, str], now: float) -> float | None:
+    """The furthest reset among the limits that are used up (x-ratelimit-reset-requests,
+    anthropic-ratelimit-tokens-reset, ratelimit-reset and the like)."""
+    times: list[float] = []
+    for name, value in headers.items():
+        if "ratelimit" not in name or "reset" not in name:
+            continue
+        left = _number(headers.get(name.replace("reset", "remaining"), "0"))
+        seconds = _seconds(value, now)
+        if seconds is not None and not left:
+            times.append(seconds)
+    return max(times, default=None)
+
+
+def _seconds(text: str, now: float) -> float | None:
+    """Seconds from now: a number of seconds, a duration (1h2m3.5s, 12ms), an epoch in seconds or
+    milliseconds, an HTTP date, an RFC 3339 time."""
+    text = text.strip()
+    if (number := _number(text)) is not None:
+        if number > 1e11:
+            return number / 1000 - now
+        return number - now if number > 1e8 else number
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "d": 86400.0}
+    if re.fullmatch(r"(\d+(\.\d+)?\s*(ms|[dhms])\s*)+", text):
+        parts = re.findall(r"(\d+(?:\.\d+)?)\s*(ms|[dhms])", text)
+        return sum(float(number) * units[unit] for number, unit in parts)
+    date = _date(text)
+    return None if date is None else date - now
+
+
+def _date(text: str) -> float | None:
+    try:
+        return email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        pass
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\d{1,18}(\.\d{1,9})?", text.strip()) else None
+
+
+def _sane(seconds: float) -> float:
+    return min(max(0.0, seconds), LONGEST)

@@ -1,0 +1,376 @@
+"""One request to one provider over HTTP: streams its answer, turns every failure into a ModelError. Owns
+connections and silence; the shape of requests and answers is each transport's, and which provider is
+asked is the router's.
+
+Invariant: a stream gives events, then either one Done or one ModelError, wherever it breaks off. A key is
+in the headers of its request and nowhere else. httpx is imported on the first request, because it costs
+12 MB of memory that an idle daemon does not need."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exo.core.base.clock import Clock
+from exo.core.base.errors import (
+    ContextOverflow,
+    ModelBusy,
+    ModelError,
+    ModelGone,
+    ModelMissing,
+    ModelSilent,
+)
+from exo.core.base.unix import short_path
+from exo.core.protocol.schema import Usage
+from exo.core.router.catalog import ModelRow, Provider
+from exo.core.router.cooldown import WRONG, Key, retry_after
+from exo.core.router.model import Done, ModelEvent, RawCall, Reason, Request
+from exo.core.router.sse import EventReader
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT = 10.0  # seconds for name, connection and TLS together
+DRAIN = 0.2  # seconds for the end of a body after its last event, so that the connection is kept
+HEAD = 64 * 1024  # bytes of an answer that is no stream of events: enough for any error page
+
+_STATUS = {  # words for an error that comes without an HTTP status of its own
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "billing_error": 402,
+    "insufficient_quota": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "busy": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_NO_EVENT = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+_OVERFLOW = re.compile(
+    r"context.?(length|window|size)|maximum context|exceed_context|prompt is too long"
+    r"|input is too long|too many (input )?tokens|reduce the length",
+    re.I,
+)
+
+
+@dataclass
+class Part:
+    """A tool call as far as it has come. `given` are arguments that came at once, not in pieces;
+    `place` is its place among the calls."""
+
+    place: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    given: str = ""
+
+
+class Reply:
+    """Puts the events of an answer together. `read` gets the data of one event; each transport has
+    its own."""
+
+    def __init__(self, row: ModelRow) -> None:
+        self._row = row
+        self._usage = Usage()
+        self.parts: list[Part] = []
+        self.reason: Reason | None = None  # once the model said why it stopped
+        self.closed = False  # nothing more will come
+
+    def read(self, data: str) -> list[ModelEvent]:
+        """Raises Refusal for an error, ValueError and its like for what is no event of this kind."""
+        raise NotImplementedError
+
+    @property
+    def whole(self) -> bool:
+        """Whether a stream that ends here ends well."""
+        return bool(self.reason) or self.closed
+
+    def done(self) -> Done:
+        parts = sorted(self.parts, key=lambda part: part.place)
+        calls = [RawCall(p.id, p.name, p.arguments or p.given or "{}") for p in parts]
+        ended = self.reason if self.reason in ("length", "refused") else "end"
+        return Done("calls" if calls else ended, calls, self._usage)
+
+    def count(
+        self, prompt: int, completion: int, cached: int, written: int, cost: float | None = None
+    ) -> None:
+        """Note the usage; where the provider says no cost, it is computed from the list price."""
+        if cost is None and self._row.price is not None:
+            cost = self._row.price.cost(prompt, completion, cached, written)
+        self._usage = Usage(prompt, completion, cached, cost)
+
+
+class Refusal(Exception):
+    """An error that the provider wrote into its answer."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__("refused")
+        self.error = error
+
+
+class Transport:
+    """One provider. Subclasses say how a request looks and how an answer reads."""
+
+    path = ""
+    reply: type[Reply] = Reply
+
+    def __init__(
+        self,
+        provider: Provider,
+        state: Path,
+        silence: float,
+        clock: Clock,
+        connect: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """`connect` replaces the network, for tests."""
+        self.provider = provider
+        self._state, self._clock, self._connect = state, clock, connect
+        self._silence = provider.silence or silence
+        self._client: httpx.AsyncClient | None = None
+        self._keep = contextlib.ExitStack()
+
+    def headers(self, key: Key) -> dict[str, str]:
+        raise NotImplementedError
+
+    def body(self, model: str, request: Request, role: str) -> dict[str, Any]:
+        raise NotImplementedError
+
+    async def stream(
+        self, model: str, request: Request, role: str, key: Key
+    ) -> AsyncGenerator[ModelEvent, None]:
+        """Yield the reply's events, exactly one Done last. Raises ModelError."""
+        reply, events = self.reply(self.provider.model(model)), EventReader()
+        head = b""
+        with self._readable(key, reply):
+            body = self.body(model, request, role)
+            async with self._send("POST", self.path, key, body) as answer:
+                if not answer.is_success:
+                    raise await self._refused(answer, key)
+                pieces = answer.aiter_bytes()
+                async for piece in pieces:
+                    if len(head) < HEAD:
+                        head += piece[: HEAD - len(head)]
+                    for data in events.feed(piece):
+                        for event in self._read(reply, data, key):
+                            yield event
+                    if reply.closed:
+                        await _drain(pieces)
+                        break
+        with self._readable(key):
+            rest = [] if reply.closed else self._read_end(reply, events, head, key)
+        for event in rest:
+            yield event
+        yield reply.done()
+
+    async def ask(
+        self, method: str, path: str, key: Key, body: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """A request with a plain answer. Raises ModelError."""
+        with self._readable(key):
+            async with self._send(method, path, key, body) as answer:
+                if not answer.is_success:
+                    raise await self._refused(answer, key)
+                return dict(json.loads(await answer.aread()))
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+        self._keep.close()
+
+    # ---- connection ------------------------------------------------------------------------------
+
+    def _send(
+        self, method: str, path: str, key: Key, body: dict[str, Any] | None = None
+    ) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
+        headers = {"content-type": "application/json", **self.headers(key)}
+        # what a tool printed may hold half a character pair, which UTF-8 cannot
+        raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace") if body else None
+        return self._http().stream(method, path, content=raw, headers=headers)
+
+    def _http(self) -> httpx.AsyncClient:
+        if self._client is None:
+            import httpx
+
+            network = self._connect
+            if network is None and self.provider.socket:
+                name = self._keep.enter_context(short_path(self._state / self.provider.socket))
+                network = httpx.AsyncHTTPTransport(uds=name)
+            self._client = httpx.AsyncClient(
+                transport=network,
+                base_url=self.provider.base,
+                timeout=httpx.Timeout(self._silence, connect=CONNECT, pool=None),
+                trust_env=self.provider.base.startswith("https"),  # a proxy is for the outside
+            )
+        return self._client
+
+    # ---- failures --------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _readable(self, key: Key, reply: Reply | None = None) -> Iterator[None]:
+        """Failures of the network as ModelErrors; one after the model said why it stopped is none."""
+        import httpx
+
+        try:
+            yield
+        except ModelError:
+            raise
+        except Refusal as refusal:
+            raise self._fault(refusal.error, None, None, key) from None
+        except httpx.ReadTimeout:
+            if reply is None or not reply.whole:
+                why = f"it said nothing for {self._silence:g} s"
+                raise ModelSilent(self._what, why, self._do) from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
+            if reply is None or not reply.whole:
+                raise self._gone(str(error) or type(error).__name__, key) from None
+        except _NO_EVENT as error:
+            raise self._gone(f"its answer does not read: {error}", key) from None
+
+    @property
+    def _what(self) -> str:
+        return f"ask the model server {self.provider.name}"
+
+    @property
+    def _do(self) -> str:
+        if self.provider.socket:
+            return "it is started again by itself; ask again, or run `exo doctor`"
+        return "see whether it runs and the network is there"
+
+    def _gone(self, why: str, key: Key) -> ModelGone:
+        return ModelGone(self._what, _clean(why, key), self._do)
+
+    def _read(self, reply: Reply, data: str, key: Key) -> list[ModelEvent]:
+        """The events of one piece of data; what follows the end of a reply is not read."""
+        if reply.closed or not data.strip():
+            return []
+        try:
+            return reply.read(data)
+        except _NO_EVENT as error:
+            if reply.whole:
+                return []
+            why = f"an event does not read ({type(error).__name__}): {data[:60]!r}"
+            raise self._gone(why, key) from None
+
+    def _read_end(
+        self, reply: Reply, events: EventReader, head: bytes, key: Key
+    ) -> list[ModelEvent]:
+        """The end of a stream that no last event closed. Raises ModelError unless the model had said
+        why it stopped."""
+        # a body without any event: an error, a whole answer, or a page of somebody else
+        rest = events.end() if events.seen else [head.decode("utf-8", "replace")]
+        out: list[ModelEvent] = []
+        with contextlib.suppress(*_NO_EVENT):
+            out = [event for data in rest if data.strip() for event in reply.read(data)]
+        if reply.whole:
+            return out
+        text = _words(head)
+        if not events.seen and text and not text.startswith("{"):
+            raise self._gone(f"it sent no stream of events but {text!r}", key)
+        raise self._gone("its answer broke off", key)
+
+    async def _refused(self, answer: httpx.Response, key: Key) -> ModelError:
+        raw = b""
+        with contextlib.suppress(Exception):  # a broken page still has its status
+            async for piece in answer.aiter_bytes():
+                raw += piece
+                if len(raw) > HEAD:
+                    break
+        text = raw.decode("utf-8", "replace")
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        try:
+            error = json.loads(text)
+            error = error[0] if isinstance(error, list) else error
+            error = error.get("error") or error
+        except _NO_EVENT:
+            error = _words(raw)
+        seconds = retry_after(headers, text, self._clock.now_ms())
+        return self._fault(error, answer.status_code, seconds, key)
+
+    def _fault(self, error: Any, status: int | None, seconds: float | None, key: Key) -> ModelError:
+        """The provider's error, typed. `status` None: it came without one, its words tell."""
+        if not isinstance(error, dict):
+            error = {"message": str(error)}
+        words = [str(error.get(name) or "").lower() for name in ("code", "type", "status")]
+        message = error.get("message") or error.get("detail") or error.get("title") or words[1]
+        text = _clean(message if isinstance(message, str) else json.dumps(message), key)
+        if status is not None and not self.provider.socket:
+            text = f"HTTP {status}: {text}" if text else f"HTTP {status}"
+        if status is None:
+            numbers = [int(word) for word in words if re.fullmatch("[45][0-9]{2}", word)]
+            numbers += [_STATUS[word] for word in words if word in _STATUS]
+            status = numbers[0] if numbers else 500
+        quota = status not in WRONG and _is_quota(status, words, text, seconds)
+        kind = ModelError if quota else _kind(status, words, text)
+        code, do = "", ""
+        if quota:
+            code, do = "quota", "see the account's balance and limits"
+        elif status in (401, 403):
+            code, do = "key_refused", f"check the key in {key.variable}" if key.variable else ""
+        elif self.provider.socket and kind is ModelGone:
+            do = self._do
+        fault = kind(self._what, text, do, code=code)
+        fault.status, fault.retry_after = status, seconds
+        return fault
+
+
+def text_of(content: object, glue: str = "") -> str:
+    """The text of a content that is a string, or a list of parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return glue.join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
+def _kind(status: int, words: list[str], text: str) -> type[ModelError]:
+    if "model_missing" in words or "model_corrupt" in words:
+        return ModelMissing
+    overflow = {"context_overflow", "context_length_exceeded", "exceed_context_size_error"}
+    told = status in (400, 422, 500) and _OVERFLOW.search(text)  # llama.cpp says 500
+    if told or overflow & set(words):
+        return ContextOverflow
+    gone = ModelGone if status >= 500 or status in (408, 409, 425) else ModelError
+    return {404: ModelMissing, 413: ContextOverflow, 429: ModelBusy}.get(status, gone)
+
+
+def _is_quota(status: int, words: list[str], text: str, seconds: float | None) -> bool:
+    """Whether the account is used up. A limit that says when it is lifted is no such thing."""
+    if status == 402 or "insufficient_quota" in words or "billing_error" in words:
+        return True
+    return seconds is None and "quota" in " ".join([*words, text]).lower()
+
+
+def _clean(text: str, key: Key) -> str:
+    """One line of at most 500 characters without the key, whole or in part."""
+    if key.value:
+        text = text.replace(key.value, "[key]")
+    if len(key.value) >= 16:  # some servers quote the start of a key
+        text = re.sub(re.escape(key.value[:8]) + r"[^\s\"',;]*", "[key]", text)
+    return " ".join(text.split())[:500]
+
+
+def _words(raw: bytes) -> str:
+    """What a page says: its title, or its text."""
+    text = raw.decode("utf-8", "replace")
+    if title := re.search(r"<title[^>]*>(.*?)</title", text, re.I | re.S):
+        text = title[1]
+    elif re.search(r"<(!doctype|html)", text, re.I):
+        text = re.sub(r"<[^>]*>", " ", text)
+    return " ".join(text.split())[:200]
+
+
+async def _drain(pieces: AsyncIterator[bytes]) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN):
+            async for _ in pieces:
+                pass
