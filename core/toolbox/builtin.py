@@ -1,93 +1,147 @@
-"""The tools that every session has: time, timer, note, read_file."""
+"""The tools that come with Exo, registered through the same hooks as a plugin's."""
 
 from __future__ import annotations
 
-import datetime
+import json
 import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import ExoError, storage_error
+from exo.core.base.errors import ExoError
 from exo.core.base.files import make_folder, write_atomic
-from exo.core.toolbox.registry import Context, Toolbox, ToolSpec
+from exo.core.base.settings import Settings
+from exo.core.plugins.hooks import Decision, approve
+from exo.core.plugins.registry import Channels, PluginContext
+from exo.core.toolbox import files, schedule, shell, web
+from exo.core.toolbox.registry import Context, Output
 from exo.core.toolbox.timers import Timers
+from exo.core.toolbox.workers import call
 
-READ_LIMIT = 400  # lines of a file in one result, unless asked otherwise
 MAX_TIMER = 30 * 24 * 3600  # seconds
+MAX_COMMAND = 3600  # seconds
+Seconds = Annotated[float, {"minimum": 1, "maximum": MAX_TIMER}]
+Timeout = Annotated[float, {"minimum": 0.1, "maximum": MAX_COMMAND}]
+When = Annotated[str, {"description": "18:30, tomorrow 9:00, or an ISO date and time"}]
 
 
-def register(toolbox: Toolbox, clock: Clock, timers: Timers, notes: Path) -> None:
-    """Put the built-in tools into `toolbox`; `notes` is the folder where notes are kept."""
+@dataclass(frozen=True)
+class Builtin:
+    """What the built-in tools work with; `notes` is the folder where notes are kept."""
 
-    def time(context: Context) -> str:
-        now = clock.local()
-        date = f"{now:%A}, {now.day} {now:%B} {now.year}"
-        return f"It is {now:%H:%M} on {date} ({now:%Z})."
+    clock: Clock
+    timers: Timers
+    notes: Path
+    settings: Settings
+    channels: Channels
 
-    async def timer(context: Context, seconds: float, label: str = "") -> str:
-        due = timers.add(context.session, seconds, label).due
-        at = datetime.datetime.fromtimestamp(due / 1000, clock.local().tzinfo)
+    def register(self, ctx: PluginContext) -> None:
+        free: list[Callable[..., Any]] = [self.time, self.timer, self.reminder, self.note]
+        reading: list[Callable[..., Any]] = [files.read_file, files.list_dir]
+        writing: list[Callable[..., Any]] = [files.write_file, files.edit_file, files.apply_patch]
+        for function in free:
+            ctx.register_action(function, toolset="assistant")
+        for function in reading:
+            ctx.register_action(function, toolset="files")
+        for function in writing:
+            ctx.register_action(function, toolset="files", risk="medium")
+        ctx.register_action(files.search_files, toolset="files", timeout=0)
+        ctx.register_action(self.bash, toolset="shell", risk="high", timeout=0)
+        ctx.register_action(web.http_request, toolset="web", risk=web.risk, available=self._web_off)
+        ctx.register_action(self.send_message, toolset="messages", risk="high")
+        ctx.register_hook("pre_tool_call", self.ask, guard=True)
+
+    # ---- who may do what, until a gate decides by consequence --------------------------------------
+
+    def ask(self, tool_name: str, args: dict[str, Any], risk: str, needs: str) -> Decision | None:
+        """Ask the person before a tool of high risk (or medium, by the setting tools.ask)."""
+        asked = {"high": ("high",), "medium": ("high", "medium"), "never": ()}
+        if risk not in asked[self.settings.text("tools.ask")]:
+            return None
+        return approve(summary(tool_name, args, needs), rule_key(tool_name, args))
+
+    # ---- the tools; what a docstring says first is what a model reads ------------------------------
+
+    def time(self) -> str:
+        """Tell the date and the time of day."""
+        now = self.clock.local()
+        return f"It is {now:%H:%M} on {now:%A}, {now.day} {now:%B} {now.year} ({now:%Z})."
+
+    async def timer(self, context: Context, seconds: Seconds, label: str = "") -> str:
+        """Start a countdown that rings."""
+        due = self.timers.add(context.session, seconds, label).due
         name = f" for {label}" if label else ""
-        return f"Timer{name} set: {duration(seconds)}, until {at:%H:%M:%S}."
+        return f"Timer{name} set: {duration(seconds)}, until {self.clock.local(due):%H:%M:%S}."
 
-    def note(context: Context, text: str) -> str:
+    async def reminder(
+        self, context: Context, at: When, text: str, repeat: schedule.Repeat | None = None
+    ) -> str:
+        """Remind the person at a time, once or again and again."""
+        if not text.strip():
+            raise ExoError("set a reminder", "the text is empty", "say what to remind of")
+        when = schedule.read_time(at, self.clock.local())
+        timer = self.timers.remind(context.session, when, text, repeat or "")
+        due, again = self.clock.local(timer.due), f", {repeat}" if repeat else ""
+        return f"Reminder set for {due:%A}, {due.day} {due:%B %Y, %H:%M} ({due:%Z}){again}: {text}"
+
+    def note(self, text: str) -> str:
+        """Write down a note for the person."""
         if not text.strip():
             raise ExoError("note", "the text is empty", "say what to note")
-        make_folder(notes)
-        now = clock.local()
-        path = notes / f"{now:%Y-%m-%dT%H%M%S}-{secrets.token_hex(3)}.md"
+        make_folder(self.notes)
+        now = self.clock.local()
+        path = self.notes / f"{now:%Y-%m-%dT%H%M%S}-{secrets.token_hex(3)}.md"
         write_atomic(path, f"+++\nwritten = {now.isoformat(timespec='seconds')}\n+++\n\n{text}\n")
         return f"Noted: {text}"
 
-    def read_file(context: Context, path: str, offset: int = 1, limit: int = READ_LIMIT) -> str:
-        return _read_lines(resolve(path, context.cwd), offset, limit)
+    async def bash(self, context: Context, command: str, timeout: Timeout = 0.0) -> Output:
+        """Run a shell command in the working folder; it cannot ask for input."""
+        limit = timeout or self.settings.number("tool.timeout")
+        join = self.settings.count("deltas.join_ms") / 1000
+        return await shell.bash(context, command, limit, join)
 
-    text = {"type": "string"}
-    specs = [
-        ToolSpec("time", "Tell the date and the time of day.", _object({}), time),
-        ToolSpec(
-            "timer",
-            "Start a countdown that rings.",
-            _object(
-                {
-                    "seconds": {"type": "number", "minimum": 1, "maximum": MAX_TIMER},
-                    "label": text,
-                },
-                "seconds",
-            ),
-            timer,
-        ),
-        ToolSpec(
-            "note", "Write down a note for the person.", _object({"text": text}, "text"), note
-        ),
-        ToolSpec(
-            "read_file",
-            "Read lines of a text file in the working folder.",
-            _object(
-                {
-                    "path": text,
-                    "offset": {"type": "integer", "minimum": 1, "maximum": 10**9},
-                    "limit": {"type": "integer", "minimum": 1, "maximum": 10**5},
-                },
-                "path",
-            ),
-            read_file,
-        ),
-    ]
-    for spec in specs:
-        toolbox.register(spec)
+    async def send_message(self, to: str, text: str, channel: str = "") -> str:
+        """Send a message to somebody through a channel."""
+        name, send = self.channels.pick(channel)
+        return str(await call(send, to, text) or f"Sent to {to} through {name}.")
+
+    def _web_off(self) -> str:
+        if self.settings.origin("tools.http")[0]:
+            return ""
+        return "requests to the network are off; a person can set tools.http to true"
 
 
-def resolve(path: str, cwd: Path) -> Path:
-    """Return `path` inside `cwd`, links followed. Raises ExoError for one that leads outside."""
-    try:
-        root = cwd.resolve()
-        full = (root / Path(path).expanduser()).resolve()
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ExoError(f"open {path!r}", f"no usable path: {error}") from error
-    if not full.is_relative_to(root):
-        raise ExoError(f"open {path}", f"it lies outside the working folder {root}")
-    return full
+def summary(tool: str, args: dict[str, Any], needs: str = "") -> str:
+    """What a person is asked, in a line that a small screen can show."""
+    forms = {
+        "bash": "Run: {command}",
+        "write_file": "Write {path}",
+        "edit_file": "Edit {path}",
+        "http_request": "{method} {url}",
+        "send_message": "Send to {to}: {text}",
+    }
+    if tool in forms:
+        text = forms[tool].format(**args)
+    else:
+        text = f"{tool} {json.dumps(args, ensure_ascii=False)}" + (f" ({needs})" if needs else "")
+    text = " ".join(text.split())
+    return text if len(text) <= 200 else text[:199] + "…"
+
+
+def rule_key(tool: str, args: dict[str, Any]) -> str:
+    """What `allow_always` allows: for a command the very same one, for a request the same host, for a
+    message the same person, for the rest the tool."""
+    if tool == "bash":
+        return f"bash {args.get('command')}"
+    if tool == "http_request":
+        parts = urlsplit(str(args.get("url")))
+        return f"http_request {args.get('method')} {parts.scheme}://{parts.netloc}"
+    if tool == "send_message":
+        return f"send_message {args.get('channel', '')} {args.get('to')}"
+    return tool
 
 
 def duration(seconds: float) -> str:
@@ -98,36 +152,3 @@ def duration(seconds: float) -> str:
         if count:
             parts.append(f"{count} {name}{'' if count == 1 else 's'}")
     return " ".join(parts) or "0 seconds"
-
-
-def _read_lines(path: Path, offset: int, limit: int) -> str:
-    if path.is_dir():
-        raise ExoError(f"read {path.name}", "it is a folder")
-    if path.exists() and not path.is_file():
-        raise ExoError(f"read {path.name}", "it is no regular file")  # a pipe would block for ever
-    try:
-        with path.open("rb") as file:
-            if b"\0" in file.read(8192):
-                raise ExoError(f"read {path.name}", "it is no text file")
-            file.seek(0)
-            lines = []
-            for number, line in enumerate(file, 1):
-                if number >= offset + limit:
-                    lines.append(f"[more lines: go on with offset {number}]")
-                    break
-                if number >= offset:
-                    lines.append(line.decode("utf-8", "replace").rstrip("\r\n"))
-    except FileNotFoundError as error:
-        raise ExoError(f"read {path.name}", "there is no such file") from error
-    except OSError as error:
-        raise storage_error(f"read {path}", error) from error
-    return "\n".join(lines)
-
-
-def _object(properties: dict[str, object], *required: str) -> dict[str, object]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
