@@ -36,6 +36,31 @@ TIMER = {
 }
 
 
+# a reply that cannot end early: the grammar asks for more text than the window holds
+ENDLESS = {
+    "messages": messages("Write a long story."),
+    "max_tokens": 900,
+    "response_format": {
+        "type": "json_schema",
+        "json_schema": {
+            "schema": {
+                "type": "array",
+                "items": {"type": "string", "minLength": 90},
+                "minItems": 90,
+            }
+        },
+    },
+}
+
+
+def until(server: Server, live: int) -> None:
+    """Wait until that many live requests run or wait."""
+    end = time.monotonic() + 30
+    while server.get("/health")["queue"]["live"] != live:
+        assert time.monotonic() < end, server.get("/health")["queue"]
+        time.sleep(0.01)
+
+
 def test_health_and_models_say_what_is_there(server: Server) -> None:
     server.chat("Hello", max_tokens=2)
     health = server.get("/health")
@@ -193,20 +218,16 @@ def test_prefill_computes_everything_but_the_new_message(server: Server) -> None
 
 
 def test_a_client_that_goes_away_stops_the_model(server: Server) -> None:
-    link = server.open({"messages": messages("Write a long story."), "max_tokens": 900})
+    link = server.open(ENDLESS)
     assert len(events(link.getresponse(), 4)) == 4
     link.sock.close()
     link.close()
-    end = time.monotonic() + 20
-    while server.get("/health")["queue"]["live"]:
-        assert time.monotonic() < end, "it still writes"
+    until(server, live=0)
     assert server.chat("Hello", max_tokens=2)[0] == 200
 
 
 def test_aux_work_waits_for_live_work_and_then_ends(server: Server) -> None:
-    aux = server.open(
-        {"messages": messages("Write a long story."), "priority": "aux", "max_tokens": 60}
-    )
+    aux = server.open({**ENDLESS, "priority": "aux", "max_tokens": 60})
     answer = aux.getresponse()
     assert len(events(answer, 2)) == 2
     for _ in range(2):
@@ -219,18 +240,15 @@ def test_aux_work_waits_for_live_work_and_then_ends(server: Server) -> None:
 def test_too_many_requests_are_refused_politely(another: Any) -> None:
     server = another(EXO_MODELS_QUEUE="1").start()
     server.chat("Hello", max_tokens=1)
-    body = {"messages": messages("Write a long story."), "max_tokens": 900}
-    links = [server.open(body) for _ in range(2)]
-    first = links[0].getresponse()
-    events(first, 2)
-    while server.get("/health")["queue"]["live"] < 2:
-        time.sleep(0.01)
+    links = [server.open(ENDLESS)]
+    events(links[0].getresponse(), 2)
+    links.append(server.open(ENDLESS))
+    until(server, live=2)
     status, answer = server.chat("me too")
     assert status == 429 and answer["error"]["code"] == "busy"
     for link in links:
         link.close()
-    while server.get("/health")["queue"]["live"]:
-        time.sleep(0.01)
+    until(server, live=0)
     assert server.chat("and now?", max_tokens=2)[0] == 200
     assert server.end() == 0
 
