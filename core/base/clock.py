@@ -18,8 +18,12 @@ class Clock(Protocol):
         """Seconds that never run backwards, from an arbitrary start."""
         ...
 
-    def local(self) -> datetime.datetime:
-        """The wall clock with its zone."""
+    def local(self, ms: int | None = None) -> datetime.datetime:
+        """The wall clock with its zone, now or at `ms`."""
+        ...
+
+    def stamp(self, wall: datetime.datetime) -> int:
+        """Milliseconds UTC of a time; one without a zone is wall time here."""
         ...
 
 
@@ -32,8 +36,12 @@ class SystemClock:
     def monotonic(self) -> float:
         return time.monotonic()
 
-    def local(self) -> datetime.datetime:
-        return datetime.datetime.now().astimezone()
+    def local(self, ms: int | None = None) -> datetime.datetime:
+        at = time.time() if ms is None else ms / 1000
+        return datetime.datetime.fromtimestamp(at).astimezone()
+
+    def stamp(self, wall: datetime.datetime) -> int:
+        return round(wall.timestamp() * 1000)
 
 
 class FakeClock:
@@ -48,8 +56,13 @@ class FakeClock:
     def monotonic(self) -> float:
         return self._monotonic
 
-    def local(self) -> datetime.datetime:
-        return datetime.datetime.fromtimestamp(self._now_ms / 1000, datetime.UTC)
+    def local(self, ms: int | None = None) -> datetime.datetime:
+        at = self._now_ms if ms is None else ms
+        return datetime.datetime.fromtimestamp(at / 1000, datetime.UTC)
+
+    def stamp(self, wall: datetime.datetime) -> int:
+        zoned = wall if wall.tzinfo is not None else wall.replace(tzinfo=datetime.UTC)
+        return round(zoned.timestamp() * 1000)
 
     def advance(self, seconds: float) -> None:
         """Let `seconds` (0 or more) pass."""

@@ -53,6 +53,15 @@ class Home:
     def cache(self) -> Path:
         return self.state / "cache"
 
+    @property
+    def results(self) -> Path:
+        """Where results of tools that are too long for a model are kept."""
+        return self.state / "results"
+
+    @property
+    def plugins(self) -> Path:
+        return self.root / "plugins"
+
     def lock_file(self, service: str) -> Path:
         """The pid file of a service (`exod`, `models`, `serve`, `device`)."""
         return self.state / f"{service}.pid"

@@ -41,6 +41,22 @@ TABLE = (
     Setting("turn.retries", 3, "tries", "further tries of a model before output", 0, 10),
     Setting("turn.silence", 120.0, "s", "a model that says nothing this long is given up", 1, 3600),
     Setting("tool.timeout", 60.0, "s", "a tool that runs this long is given up", 1, 3600),
+    Setting(
+        "tools.ask",
+        "high",
+        "",
+        "from which risk on the person is asked before a tool runs",
+        choices=("high", "medium", "never"),
+    ),
+    Setting("tools.http", False, "", "whether http_request may reach the network"),
+    Setting("tools.sets", "", "", "toolsets that sessions see, with commas (empty: all)"),
+    Setting(
+        "approval.timeout", 120.0, "s", "a question not answered this long is denied", 1, 86400
+    ),
+    Setting(
+        "hook.timeout", 5.0, "s", "a plugin's hook that takes this long is passed over", 0.1, 60
+    ),
+    Setting("plugins.off", "", "", "plugins that are not loaded, with commas"),
     Setting("reply.tokens", 200, "tokens", "length of a reply at most", 8, 8192),
     Setting("context.tail", 12, "messages", "messages sent word for word", 2, 1000),
     # exo-models

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,25 @@ from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.builder import Limits
 from exo.core.decide.rules import plan
+from exo.core.engine.actions import Actions
+from exo.core.engine.approvals import Approvals
 from exo.core.engine.loop import Loop, Rules, Turn
 from exo.core.engine.sessions import Sessions, Waiting, check_text, new_id, unanswered
+from exo.core.plugins.hooks import Hooks
+from exo.core.plugins.loader import Plugins
+from exo.core.plugins.registry import Command as PluginCommand
+from exo.core.plugins.registry import Registry
+from exo.core.plugins.slots import Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
-from exo.core.protocol.schema import Command, Message, Notice
+from exo.core.protocol.schema import Call, Command, Message, Notice
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
-from exo.core.toolbox import builtin
+from exo.core.toolbox.builtin import Builtin
 from exo.core.toolbox.registry import Toolbox
 from exo.core.toolbox.timers import Timer, Timers
+from exo.core.toolbox.workers import call as call_plugin
+from exo.core.toolbox.workers import within
 
 PATIENCE = 3.0  # seconds that running turns have to write their end when exod stops
 RETRY = 1.0  # seconds between tries to start what waits, on a disk that refuses
@@ -43,22 +52,38 @@ class Engine:
         notes: Path,
         work: Path,
         server: str,
+        plugins: Path | None = None,
+        closed: tuple[Path, ...] = (),
     ) -> None:
         self._hub, self._model, self._settings, self._clock = hub, model, settings, clock
         self._work, self._server = work, server
         self.sessions = Sessions(database, clock)
         self._timers = Timers(database, clock, self._ring)
         self.tools = Toolbox(settings.number("tool.timeout"))
-        builtin.register(self.tools, clock, self._timers, notes)
+        hook_time = settings.number("hook.timeout")
+        self._registry = Registry(self.tools, Hooks(hook_time))
+        off = set(settings.text("plugins.off").replace(",", " ").split())
+        self.plugins = Plugins(self._registry, plugins, off)
+        tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
+        self.plugins.builtin("builtin", tools.register)
+        self._registry.commands["plugins"] = PluginCommand(
+            "plugins", "What is plugged in.", self._plugins_command
+        )
+        self._slots = Slots(self._registry, hook_time)
+        self._approvals = Approvals(database, hub, clock, settings.number("approval.timeout"))
+        self._acting: dict[str, set[asyncio.Task[Any]]] = {}  # session -> tools that clients run
         prompts = Path(__file__).with_name("prompts")
         self._loop = Loop(
             self.sessions,
             hub,
             model,
-            self.tools,
+            Actions(self.tools, self._registry.hooks, self._approvals),
+            self._slots,
             plan,
             opening(prompts),
             _rules(settings),
+            closed,
+            database.path.parent / "results",
         )
         self._turns: dict[str, Turn] = {}
         self._closing = False
@@ -74,6 +99,9 @@ class Engine:
             "models.list": self._models_list,
             "tools.list": self._tools_list,
             "tool.run": self._tool_run,
+            "approval.respond": self._approval_respond,
+            "command.run": self._command_run,
+            "skills.list": self._skills_list,
             "command.list": self._command_list,
             "config.get": self._config_get,
             "config.set": self._config_set,
@@ -87,11 +115,13 @@ class Engine:
 
     def start(self) -> None:
         """Mend what a crash left, go on with what waits, let the timers run."""
+        self._approvals.close_lost()
         for session, turn in self.sessions.left_running():
             self._end_lost_turn(session, turn)
         for session in self.sessions.waiting_sessions():
             self._next(session)
         self._timers.start()
+        self._background(self.plugins.ready())
 
     async def close(self) -> None:
         """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
@@ -99,13 +129,15 @@ class Engine:
         tasks = [turn.task for turn in self._turns.values() if turn.task is not None]
         for turn in self._turns.values():
             turn.interrupt()
-        for task in self._warming:
+        self.plugins.close()
+        acting = [task for group in self._acting.values() for task in group]
+        for task in (*self._warming, *acting):
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=PATIENCE)
         for task in tasks:
             task.cancel()  # the disk refused its end: the next start writes that
-        await asyncio.gather(*tasks, *self._warming, return_exceptions=True)
+        await asyncio.gather(*tasks, *self._warming, *acting, return_exceptions=True)
         await self._timers.close()
 
     @property
@@ -132,6 +164,9 @@ class Engine:
         with self._hub.commit() as add:
             title = " ".join((body.title or "").split())[:200]
             id_ = self.sessions.create(title, str(cwd))
+            if body.toolsets is not None or self._settings.text("tools.sets"):
+                names = self._settings.text("tools.sets").replace(",", " ").split()
+                self.sessions.narrow(id_, names if body.toolsets is None else body.toolsets)
             add(id_, schema.SessionCreated(title))
         return schema.SessionRef(id_)
 
@@ -149,14 +184,18 @@ class Engine:
         self.sessions.info(body.session)
         warm = any(task.get_name() == body.session for task in self._warming)
         if body.prefill and body.session not in self._turns and not warm:
-            task = asyncio.create_task(self._prefill(body.session), name=body.session)
-            self._warming.add(task)
-            task.add_done_callback(self._warming.discard)
+            self._background(self._prefill(body.session), body.session)
         return schema.SessionRef(body.session)
 
+    def _background(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
+        task = asyncio.create_task(work, name=name)
+        self._warming.add(task)
+        task.add_done_callback(self._warming.discard)
+
     async def _prefill(self, session: str) -> None:
+        await self.plugins.ready()
         try:
-            await self._model.prefill("main", self._loop.request(session))
+            await self._model.prefill("main", await self._loop.request(session))
         except ExoError:
             return  # only speed is lost: the turn itself will say what is wrong
 
@@ -182,15 +221,29 @@ class Engine:
     async def _turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
         self.sessions.info(body.session)
         turn = self._turns.get(body.session)
-        if turn is None:
-            return schema.InterruptResult(False)
-        turn.interrupt()
-        return schema.InterruptResult(True)
+        acting = self._acting.get(body.session, set())
+        for task in acting:
+            task.cancel()
+        if turn is not None:
+            turn.interrupt()
+        return schema.InterruptResult(turn is not None or bool(acting))
+
+    async def _approval_respond(self, body: schema.ApprovalRespond) -> schema.Nothing:
+        self._approvals.respond(body.request, body.choice, body.by or "client")
+        return schema.Nothing()
 
     def _run(self, turn: Turn) -> None:
         self._turns[turn.session] = turn
-        turn.task = asyncio.create_task(self._loop.run(turn))
+        turn.task = asyncio.create_task(self._turn(turn))
         turn.task.add_done_callback(lambda task: self._ended(turn))
+
+    async def _turn(self, turn: Turn) -> None:
+        await self.plugins.ready()
+        await self._loop.run(turn)
+        if turn.reply:
+            self._background(self._slots.heard(turn.session, turn.text, turn.reply))
+        if turn.model_called:
+            self._background(self._slots.used(turn.session, turn.usage))
 
     def _ended(self, turn: Turn) -> None:
         if self._turns.get(turn.session) is turn:
@@ -235,25 +288,59 @@ class Engine:
         return schema.ModelsResult(*await self._model.models())
 
     async def _tools_list(self, body: schema.ToolsList) -> schema.ToolsResult:
-        rows = [
-            {
-                "name": spec.name,
-                "description": spec.description,
-                "parameters": spec.parameters,
-                "risk": spec.risk,
-            }
-            for spec in self.tools.specs()
-        ]
-        return schema.ToolsResult(rows)
+        await self.plugins.ready()
+        sets = self.sessions.toolsets(body.session) if body.session else None
+        return schema.ToolsResult([spec.row() for spec in self.tools.specs(sets)])
 
     async def _tool_run(self, body: schema.ToolRun) -> schema.ToolResult:
+        """A tool for a client, through the same hooks; turn.interrupt stops it too."""
         self.sessions.info(body.session)
-        call = new_id()
-        context = self._loop.tool_context(body.session, call)
-        return await self.tools.run(call, body.tool, body.args, context)
+        await self.plugins.ready()
+        call = Call(new_id(), body.tool, body.args)
+        task = asyncio.create_task(self._loop.act(body.session, call))
+        group = self._acting.setdefault(body.session, set())
+        group.add(task)
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+            group.discard(task)
+            if not group:
+                self._acting.pop(body.session, None)
+        if task.cancelled():
+            return schema.ToolResult(call.id, False, "interrupted before completion")
+        return task.result()[0]
 
     async def _command_list(self, body: schema.CommandList) -> schema.CommandsResult:
-        return schema.CommandsResult([{"name": name} for name in sorted(self._handlers)])
+        """What command.run runs."""
+        await self.plugins.ready()
+        rows = [
+            {"name": name, "description": command.description}
+            for name, command in sorted(self._registry.commands.items())
+        ]
+        return schema.CommandsResult(rows)
+
+    async def _command_run(self, body: schema.CommandRun) -> schema.AnyResult:
+        await self.plugins.ready()
+        command = self._registry.commands.get(body.name)
+        if command is None:
+            why = f"there are {', '.join(sorted(self._registry.commands))}"
+            raise refused("unknown_command", f"run {body.name!r}", why)
+        work = call_plugin(command.handler, body.args or {}, body.session)
+        try:
+            result = await within(self._settings.number("tool.timeout"), work)
+        except TimeoutError as error:
+            raise refused("timeout", f"run {body.name}", "it took too long") from error
+        return schema.AnyResult(result if isinstance(result, dict) else {"text": str(result or "")})
+
+    async def _plugins_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
+        return {"plugins": self.plugins.records()}
+
+    async def _skills_list(self, body: schema.SkillsList) -> schema.Rows:
+        await self.plugins.ready()
+        skills = self._registry.skills.values()
+        rows = [{"name": s.name, "description": s.description, "path": str(s.path)} for s in skills]
+        return schema.Rows(rows)
 
     async def _config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
         found = {}
@@ -273,10 +360,11 @@ class Engine:
         return schema.Nothing()
 
     def _ring(self, timer: Timer) -> None:
-        text = f"Timer: {timer.label}" if timer.label else "Your timer is done."
+        code = "reminder" if timer.first else "timer"
+        text = f"{code.capitalize()}: {timer.label}" if timer.label else "Your timer is done."
         with self._hub.commit(durable=True) as add:
-            self._timers.remove(timer)
-            add(timer.session or None, Notice("info", "timer", text))
+            self._timers.rung(timer)
+            add(timer.session or None, Notice("info", code, text))
 
 
 def opening(prompts: Path) -> list[dict[str, Any]]:

@@ -80,6 +80,17 @@ class Sessions:
         rows = self._database.rows("SELECT cwd FROM sessions WHERE id = ?", session)
         return Path(str(rows[0][0]))
 
+    def narrow(self, session: str, toolsets: list[str]) -> None:
+        """Let the session see the tools of these toolsets only; inside the caller's transaction."""
+        self._database.link.execute(
+            "INSERT OR REPLACE INTO toolsets VALUES (?, ?)", (session, " ".join(toolsets))
+        )
+
+    def toolsets(self, session: str) -> frozenset[str] | None:
+        """What `narrow` set; None for all."""
+        rows = self._database.rows("SELECT names FROM toolsets WHERE session = ?", session)
+        return frozenset(str(rows[0][0]).split()) if rows else None
+
     def messages(self, session: str) -> list[Message]:
         """All of them, oldest first; only rows that are new since the last call are decoded."""
         last, known = self._cache.pop(session, (0, []))

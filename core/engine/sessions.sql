@@ -35,5 +35,17 @@ CREATE TABLE timers (
   id TEXT PRIMARY KEY,
   session TEXT,
   due INTEGER NOT NULL,
-  label TEXT NOT NULL
+  label TEXT NOT NULL,
+  first TEXT NOT NULL DEFAULT '',
+  repeat TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE TABLE toolsets (
+  session TEXT PRIMARY KEY,
+  names TEXT NOT NULL
+) STRICT;
+CREATE TABLE approvals (
+  id TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  choice TEXT
 ) STRICT;

@@ -249,8 +249,11 @@ class Hello:
 
 @command("session.create", SessionRef)
 class SessionCreate:
+    """`toolsets` narrows the tools that the session sees."""
+
     title: str | None = None
     cwd: str | None = None
+    toolsets: list[str] | None = None
 
 
 @command("session.list", SessionListResult)
@@ -300,8 +303,11 @@ class TurnInterrupt:
 
 @command("approval.respond")
 class ApprovalRespond:
+    """`by` names the client that the person used."""
+
     request: str
     choice: Literal["allow", "deny", "allow_always"]
+    by: str | None = None
 
 
 @command("question.answer")

@@ -48,6 +48,8 @@ async def serve(home: Home, *, stdio: bool = False, idle: float = 0.0) -> None:
         notes=home.store / "private" / "corpus" / "notes",
         work=make_folder(home.root / "work"),
         server=SERVER,
+        plugins=home.plugins,
+        closed=(home.state, home.store / "private"),
     )
     dispatcher = Dispatcher(engine, hub)
     server = HttpServer(Routes(dispatcher, SERVER))

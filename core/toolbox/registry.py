@@ -1,43 +1,65 @@
-"""The tools of a session: what each is called, takes and may do. Knows no model and no event.
+"""The tools there are: what each is called, takes and may do. Knows no model, no event, no person.
 
 Invariant: `run` never raises for a tool's failure; the model sees an error result and goes on."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from exo.core.base.errors import ExoError
 from exo.core.protocol.schema import ToolResult
+from exo.core.toolbox import results
+from exo.core.toolbox.workers import call as call_handler
+from exo.core.toolbox.workers import within
 
-RESULT_LIMIT = 100_000  # characters
+Risk = Literal["low", "medium", "high"]
+Handler = Callable[..., Any]  # (context, **args) -> str or Output, or a coroutine of it
+Rewrite = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a tool may know of the call: its session, its working folder, a way to show progress."""
+    """What a tool may know of the call: its session, its working folder, a way to show progress, the
+    folder of long results, folders that are closed to it, and `stop`, set once nobody waits."""
 
     session: str
     cwd: Path
     emit: Callable[[str], None] = lambda text: None
+    results: Path | None = None
+    closed: tuple[Path, ...] = ()
+    toolsets: frozenset[str] | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
 
 
-Handler = Callable[..., Any]  # (context, **args) -> str, or a coroutine of it
+@dataclass(frozen=True)
+class Output:
+    """A handler's answer where a plain text is not enough: `end` is never cut off."""
+
+    text: str
+    ok: bool = True
+    end: str = ""
 
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """`parameters` is a JSON Schema object; `risk` is a hint for people, not a decision."""
+    """`parameters` is a JSON Schema object; `risk` is a hint for people, not a decision, and may be
+    computed from the arguments; `available` returns why the tool cannot be used now, "" when it can;
+    `timeout` 0 means that the handler bounds itself, None the toolbox's; `needs` says what a person is
+    asked about."""
 
     name: str
     description: str
     parameters: dict[str, Any]
     handler: Handler
-    risk: Literal["low", "medium", "high"] = "low"
+    risk: Risk | Callable[[dict[str, Any]], Risk] = "low"
+    toolset: str = "plugins"
+    available: Callable[[], str] = lambda: ""
+    timeout: float | None = None
+    needs: str = ""
 
     def openai(self) -> dict[str, Any]:
         function = {
@@ -46,6 +68,16 @@ class ToolSpec:
             "parameters": self.parameters,
         }
         return {"type": "function", "function": function}
+
+    def row(self) -> dict[str, Any]:
+        """How `tools.list` shows it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+            "risk": self.risk if isinstance(self.risk, str) else "high",
+            "toolset": self.toolset,
+        }
 
 
 class Toolbox:
@@ -61,43 +93,77 @@ class Toolbox:
             raise ValueError(f"register tool {spec.name}: the name is taken")
         self._tools[spec.name] = spec
 
-    def specs(self) -> list[ToolSpec]:
-        return list(self._tools.values())
+    def names(self) -> set[str]:
+        return set(self._tools)
 
-    def risk(self, name: str) -> Literal["low", "medium", "high"]:
-        """An unknown tool counts as high."""
-        return self._tools[name].risk if name in self._tools else "high"
+    def specs(self, toolsets: Iterable[str] | None = None) -> list[ToolSpec]:
+        """The tools that can be used now, of these toolsets (None: of all)."""
+        wanted = None if toolsets is None else set(toolsets)
+        return [
+            spec
+            for spec in self._tools.values()
+            if (wanted is None or spec.toolset in wanted) and not spec.available()
+        ]
 
-    async def run(self, call: str, name: str, args: dict[str, Any], context: Context) -> ToolResult:
-        """Run a tool within the time-out; blocking handlers run in a worker thread."""
+    def risk(self, name: str, args: dict[str, Any] | None = None) -> Risk:
+        """An unknown tool, and one whose own estimate fails, counts as high."""
         spec = self._tools.get(name)
         if spec is None:
-            known = ", ".join(self._tools)
-            return ToolResult(call, False, f"there is no tool {name!r}; there are: {known}")
-        if fault := check_args(spec.parameters, args):
-            return ToolResult(call, False, f"{name}: {fault}")
+            return "high"
         try:
-            async with asyncio.timeout(self._timeout) as limit:
-                text = await _call(spec.handler, context, args)
+            return spec.risk if isinstance(spec.risk, str) else spec.risk(args or {})
+        except Exception:  # noqa: BLE001 - arguments that are not yet checked
+            return "high"
+
+    def needs(self, name: str) -> str:
+        return self._tools[name].needs if name in self._tools else ""
+
+    def fault(self, name: str, args: dict[str, Any], context: Context) -> str:
+        """Why this call cannot be made, "" when it can."""
+        spec = self._tools.get(name)
+        hidden = context.toolsets is not None and spec and spec.toolset not in context.toolsets
+        if spec is None or hidden:
+            known = ", ".join(spec.name for spec in self.specs(context.toolsets))
+            return f"there is no tool {name!r}; there are: {known}"
+        if why := spec.available():
+            return f"{name}: {why}"
+        wrong = check_args(spec.parameters, args)
+        return f"{name}: {wrong}" if wrong else ""
+
+    async def run(
+        self,
+        call: str,
+        name: str,
+        args: dict[str, Any],
+        context: Context,
+        rewrite: Rewrite | None = None,
+    ) -> ToolResult:
+        """Run a tool within its time-out; blocking handlers run in a worker thread. `rewrite` sees the
+        whole text before it is cut, so that what it takes out is not in the kept file either."""
+        if fault := self.fault(name, args, context):
+            return ToolResult(call, False, fault)
+        spec = self._tools[name]
+        output = await self._invoke(spec, args, context)
+        if rewrite is not None:
+            output = replace(output, text=await rewrite(output.text))
+        text = results.cut(output.text, context.results, call)
+        end = f"\n{output.end}" if text and output.end else output.end
+        return ToolResult(call, output.ok, text + end)
+
+    async def _invoke(self, spec: ToolSpec, args: dict[str, Any], context: Context) -> Output:
+        seconds = self._timeout if spec.timeout is None else spec.timeout or None
+        try:
+            made = await within(seconds, call_handler(spec.handler, context, **args))
+            return made if isinstance(made, Output) else Output("" if made is None else str(made))
+        except TimeoutError:
+            return Output(f"{spec.name}: stopped after {seconds or 0:g} s", False)
         except ExoError as error:
-            return ToolResult(call, False, cut(str(error)))
+            mark = "" if error.code == "internal" else f"[{error.code}] "
+            return Output(mark + str(error), False)
         except Exception as error:  # noqa: BLE001 - a tool's bug is an error result
-            if limit.expired():
-                return ToolResult(call, False, f"{name}: stopped after {self._timeout:g} s")
-            return ToolResult(call, False, cut(f"{name}: {type(error).__name__}: {error}"))
-        return ToolResult(call, True, cut(str(text)))
-
-
-async def _call(handler: Handler, context: Context, args: dict[str, Any]) -> Any:
-    if inspect.iscoroutinefunction(handler):
-        return await handler(context, **args)
-    return await asyncio.to_thread(handler, context, **args)
-
-
-def cut(text: str) -> str:
-    if len(text) <= RESULT_LIMIT:
-        return text
-    return f"{text[:RESULT_LIMIT]}\n[{len(text) - RESULT_LIMIT} more characters]"
+            return Output(f"{spec.name}: {type(error).__name__}: {error}", False)
+        finally:
+            context.stop.set()
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -107,6 +173,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "object": (dict,),
     "array": (list,),
+    "null": (type(None),),
 }
 
 
@@ -119,10 +186,26 @@ def check_args(schema: dict[str, Any], args: dict[str, Any]) -> str:
     for name, value in args.items():
         if name not in properties:
             return f"there is no argument {name!r}; there are: {', '.join(properties)}"
-        kinds = _TYPES[properties[name]["type"]]
-        if not isinstance(value, kinds) or isinstance(value, bool) and bool not in kinds:
-            return f"the argument {name!r} is to be a {properties[name]['type']}"
-        low, high = properties[name].get("minimum"), properties[name].get("maximum")
-        if low is not None and value < low or high is not None and value > high:
-            return f"the argument {name!r} is to be {low} to {high}"
+        if fault := _check_value(properties[name], value):
+            return f"the argument {name!r} is to be {fault}"
+    return ""
+
+
+def _check_value(rule: dict[str, Any], value: Any) -> str:
+    names = rule.get("type", list(_TYPES))
+    names = [names] if isinstance(names, str) else names
+    kinds = tuple(kind for name in names for kind in _TYPES.get(name, ()))
+    if not isinstance(value, kinds) or isinstance(value, bool) and bool not in kinds:
+        return f"a {' or '.join(names)}"
+    if "enum" in rule and value not in rule["enum"]:
+        return f"one of {', '.join(map(str, rule['enum']))}"
+    low, high = rule.get("minimum"), rule.get("maximum")
+    if isinstance(value, int | float) and not (
+        (low is None or value >= low) and (high is None or value <= high)
+    ):
+        return f"{low} to {high}"
+    if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
+        return ""
+    if isinstance(value, dict) and rule.get("additionalProperties") == {"type": "string"}:
+        return "an object of strings"
     return ""

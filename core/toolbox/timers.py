@@ -1,30 +1,35 @@
-"""Timers that survive a restart: rows in sessions.sqlite and one sleeping task. What a due timer does
-is the caller's `ring`. A timer that came due while nothing ran rings at the next start."""
+"""Timers and reminders that survive a restart: rows in sessions.sqlite and one sleeping task. What a due
+one does is the caller's `ring`. One that came due while nothing ran rings once, at the next start."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.sqlite import Database
+from exo.core.toolbox.schedule import following
 
 LOOK = 60.0  # seconds: look again each minute, for the wall clock may have been set
+_COLUMNS = "id, session, due, label, first, repeat"
 Ring = Callable[["Timer"], None]  # saves what it tells, in the transaction that ends the timer
 
 
 @dataclass(frozen=True)
 class Timer:
-    """`due` is milliseconds UTC."""
+    """`due` is milliseconds UTC. A reminder has `first`, its first wall time (ISO), and may `repeat`."""
 
     id: str
     session: str
     due: int
     label: str
+    first: str = ""
+    repeat: str = ""
 
 
 class Timers:
@@ -38,21 +43,44 @@ class Timers:
     def add(self, session: str, seconds: float, label: str) -> Timer:
         """Save a timer and let it run. Raises StorageError."""
         due = self._clock.now_ms() + round(seconds * 1000)
-        timer = Timer(secrets.token_hex(4), session, due, label)
-        with self._database.transaction(durable=True) as link:
-            row = (timer.id, session, due, label)
-            link.execute("INSERT INTO timers (id, session, due, label) VALUES (?, ?, ?, ?)", row)
-        self._changed.set()
-        return timer
+        return self._save(Timer(secrets.token_hex(4), session, due, label))
 
-    def remove(self, timer: Timer) -> None:
-        """Delete the row; inside the caller's transaction."""
-        self._database.link.execute("DELETE FROM timers WHERE id = ?", (timer.id,))
+    def remind(self, session: str, at: datetime.datetime, text: str, repeat: str = "") -> Timer:
+        """Save a reminder for `at`, which may be wall time. Raises StorageError."""
+        due = self._clock.stamp(at)
+        first = self._clock.local(due).replace(tzinfo=None).isoformat()
+        return self._save(Timer(secrets.token_hex(4), session, due, text, first, repeat))
+
+    def rung(self, timer: Timer) -> None:
+        """Remove it, or move it on to its next time; inside the caller's transaction."""
+        link, now = self._database.link, self._clock.local().replace(tzinfo=None)
+        at = (
+            following(datetime.datetime.fromisoformat(timer.first), timer.repeat, now)
+            if timer.first
+            else None
+        )
+        if at is None:
+            link.execute("DELETE FROM timers WHERE id = ?", (timer.id,))
+        else:
+            # at least a second on: where summer time skips an hour the wall time is no later instant
+            due = max(self._clock.stamp(at), self._clock.now_ms() + 1000)
+            link.execute("UPDATE timers SET due = ? WHERE id = ?", (due, timer.id))
 
     def pending(self) -> list[Timer]:
         """Soonest first."""
-        rows = self._database.rows("SELECT id, session, due, label FROM timers ORDER BY due, id")
-        return [Timer(str(r[0]), str(r[1] or ""), int(str(r[2])), str(r[3])) for r in rows]
+        rows = self._database.rows(f"SELECT {_COLUMNS} FROM timers ORDER BY due, id")
+        return [
+            Timer(str(r[0]), str(r[1] or ""), int(str(r[2])), str(r[3]), str(r[4]), str(r[5]))
+            for r in rows
+        ]
+
+    def _save(self, timer: Timer) -> Timer:
+        with self._database.transaction(durable=True) as link:
+            link.execute(
+                f"INSERT INTO timers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", astuple(timer)
+            )
+        self._changed.set()
+        return timer
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())

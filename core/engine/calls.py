@@ -1,0 +1,78 @@
+"""Tool calls as a model wrote them, read into calls that can stand in a history, and what is wrong with
+the others. Pure.
+
+Invariant: every id is new in its session, every name is one that model providers accept, all arguments
+are JSON objects that can be stored; so a bad call costs one error result, never a later request."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from exo.core.engine.sessions import new_id
+from exo.core.protocol.codec import read_json
+from exo.core.protocol.schema import Call
+from exo.core.router.model import RawCall
+
+REPEATS = 3  # the same failing call in so many rounds in a row ends the turn
+_FENCE = re.compile(r"\s*```[a-zA-Z]*\s*\n?(.*?)\n?\s*```\s*", re.S)
+
+
+def read_calls(raw: list[RawCall], taken: set[str]) -> tuple[list[Call], dict[str, str]]:
+    """Return the calls, and per call id what is wrong with those that cannot be made. `taken` are ids
+    that the session has already."""
+    calls: list[Call] = []
+    faults: dict[str, str] = {}
+    seen = set(taken)
+    for each in raw:
+        id_ = (
+            each.id
+            if re.fullmatch(r"[\w-]{1,64}", each.id, re.A) and each.id not in seen
+            else new_id()
+        )
+        seen.add(id_)
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", each.name.strip())[:64]
+        args, fault = read_args(each.arguments)
+        if not name:
+            name, fault = "unnamed", "the call names no tool"
+        if fault:
+            faults[id_] = f"{fault}: {_shown(each.arguments)}" if each.arguments else fault
+        calls.append(Call(id_, name, args))
+    return calls, faults
+
+
+def read_args(text: str) -> tuple[dict[str, Any], str]:
+    """Return (arguments, "") or ({}, what is wrong). A fence around the JSON and a second layer of
+    quotes are taken off: they leave no doubt about what is meant."""
+    if not text.strip():
+        return {}, ""
+    fenced = _FENCE.fullmatch(text)
+    try:
+        value = read_json(fenced[1] if fenced else text)
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            value = read_json(value)
+    except ValueError as error:
+        return {}, f"the arguments are no JSON ({str(error)[:200]})"
+    if value is None:
+        return {}, ""
+    if not isinstance(value, dict):
+        return {}, "the arguments are no JSON object"
+    return value, ""
+
+
+def _shown(text: str) -> str:
+    return text[:500].encode("utf-8", "replace").decode()
+
+
+@dataclass
+class Failures:
+    """Counts calls that fail in the same way round after round."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def note(self, failed: list[str]) -> bool:
+        """Take the failed calls of one round, each as text; returns whether one of them has failed
+        REPEATS rounds in a row."""
+        self.counts = {call: self.counts.get(call, 0) + 1 for call in set(failed)}
+        return any(count >= REPEATS for count in self.counts.values())

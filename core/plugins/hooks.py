@@ -1,0 +1,168 @@
+"""The points where plugins watch and steer, and the calling of what they hung there. Owns order,
+deadlines and failures; knows no tool.
+
+Invariant: `fire` never raises for a hook's failure and waits for none longer than its deadline; a
+failing hook changes no other hook's say, and a guard that fails counts as a block."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+import traceback
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from exo.core.toolbox.workers import call, within
+
+LIVE = ("pre_tool_call", "post_approval_response", "post_tool_call", "transform_tool_result")
+RESERVED = (
+    *("pre_llm_call", "post_llm_call", "on_turn_start", "on_turn_end"),
+    *("on_session_start", "on_session_end", "pre_compaction", "post_compaction"),
+    *("pre_command", "post_command", "on_subagent_start", "on_subagent_stop", "on_skill_loaded"),
+)
+ACTIONS = "register_actions"  # not fired: called once, when the plugin is loaded
+SLOW = 3  # deadlines missed in a row until a hook is no longer called
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a pre_tool_call hook may return. `rule` names the kind of call for `allow_always`."""
+
+    action: Literal["block", "approve"]
+    reason: str
+    rule: str = ""
+
+
+def block(reason: str) -> Decision:
+    """The call is not made; the model reads why."""
+    return Decision("block", reason)
+
+
+def approve(reason: str, rule: str = "") -> Decision:
+    """The person is asked first."""
+    return Decision("approve", reason, rule)
+
+
+def hook(function: F) -> F:
+    """Mark a function of a plugin's module as the hook of its own name. Raises ValueError for a name
+    that is no hook."""
+    check_name(function.__name__, (ACTIONS,))
+    function.__exo_hook__ = True  # type: ignore[attr-defined]
+    return function
+
+
+def check_name(name: str, also: tuple[str, ...] = ()) -> None:
+    """Raises ValueError for a name that is no hook; reserved ones are accepted and not yet fired."""
+    if name not in (*LIVE, *RESERVED, *also):
+        raise ValueError(
+            f"register hook {name!r}: there are {', '.join((*also, *LIVE, *RESERVED))}"
+        )
+
+
+@dataclass
+class Hook:
+    """One hung-up function; `faults` counts its failures, `missed` its deadlines missed in a row."""
+
+    name: str
+    owner: str
+    function: Callable[..., Any]
+    guard: bool = False
+    faults: int = 0
+    missed: int = 0
+    last: str = ""
+
+
+class Hooks:
+    """All hooks, called in the order in which they were registered."""
+
+    def __init__(self, timeout: float = 5.0) -> None:
+        self._timeout = timeout
+        self._hooks: list[Hook] = []
+
+    def add(self, hook: Hook) -> None:
+        """Raises ValueError for a name that is no hook."""
+        check_name(hook.name)
+        self._hooks.append(hook)
+
+    def of(self, owner: str) -> list[Hook]:
+        return [hook for hook in self._hooks if hook.owner == owner]
+
+    async def fire(self, name: str, **facts: Any) -> list[Any]:
+        """Call every hook of this name with those of `facts` that it takes (copies: what it changes
+        stays with it); return what they returned, None left out."""
+        return [value async for _, value in self._each(name, facts) if value is not None]
+
+    async def decide(self, **facts: Any) -> Decision | None:
+        """The strictest say of the pre_tool_call hooks: a block ends the matter, else the first wish
+        to ask."""
+        asked: Decision | None = None
+        async for hook, value in self._each("pre_tool_call", facts):
+            decision = _decision(hook, value)
+            if decision is not None and decision.action == "block":
+                return decision
+            asked = asked or decision
+        return asked
+
+    async def transform(self, text: str, **facts: Any) -> str:
+        """The text of a result after every transform_tool_result hook."""
+        given = facts | {"result": text}
+        async for hook, value in self._each("transform_tool_result", given):
+            if isinstance(value, str):
+                given["result"] = value
+            elif value is not None:
+                _failed(hook, f"it returned a {type(value).__name__}, a text is wanted")
+        return str(given["result"])
+
+    async def _each(self, name: str, facts: dict[str, Any]) -> AsyncIterator[tuple[Hook, Any]]:
+        for hook in [hook for hook in self._hooks if hook.name == name]:
+            if hook.missed >= SLOW and not hook.guard:
+                continue
+            value = None
+            try:
+                value = await within(self._timeout, call(hook.function, **_taken(hook, facts)))
+                hook.missed = 0
+            except TimeoutError:
+                hook.missed += 1
+                off = "; it is no longer called" if hook.missed == SLOW and not hook.guard else ""
+                _failed(hook, f"it took longer than {self._timeout:g} s{off}")
+                value = _unsure(hook)
+            except Exception as error:  # noqa: BLE001 - one broken plugin never breaks a turn
+                traceback.print_exc(file=sys.stderr)
+                _failed(hook, f"{type(error).__name__}: {error}")
+                value = _unsure(hook)
+            yield hook, value
+
+
+def _taken(hook: Hook, facts: dict[str, Any]) -> dict[str, Any]:
+    rows = inspect.signature(hook.function).parameters
+    if any(row.kind is row.VAR_KEYWORD for row in rows.values()):
+        return copy.deepcopy(facts)
+    return {name: copy.deepcopy(value) for name, value in facts.items() if name in rows}
+
+
+def _decision(hook: Hook, value: Any) -> Decision | None:
+    """A hook may also return {"action", "message"} as a dict."""
+    if value is None or isinstance(value, Decision):
+        return value
+    if isinstance(value, dict) and value.get("action") in ("block", "approve"):
+        reason = value.get("message") or value.get("reason") or f"the plugin {hook.owner} wants it"
+        return Decision(value["action"], str(reason), str(value.get("rule") or ""))
+    if isinstance(value, dict) and value.get("action") in (None, "allow"):
+        return None
+    _failed(hook, f"it returned {value!r:.80}, a decision is wanted")
+    return _unsure(hook)
+
+
+def _unsure(hook: Hook) -> Decision | None:
+    if hook.guard and hook.name == "pre_tool_call":
+        return block(f"the guard {hook.owner} failed: {hook.last}")
+    return None
+
+
+def _failed(hook: Hook, why: str) -> None:
+    hook.faults += 1
+    hook.last = why
+    print(f"plugin {hook.owner}, hook {hook.name}: {why}", file=sys.stderr)

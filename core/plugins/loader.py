@@ -1,0 +1,202 @@
+"""Finds plugins and loads them: folders and single files in EXO_HOME/plugins, installed packages with an
+entry point `exo.plugins`. Owns a record of each.
+
+Invariant: whatever a plugin does while it loads (raise, exit, hang), the core goes on, nothing of it is
+registered, and its record says why."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import inspect
+import re
+import sys
+import tomllib
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from exo.core.plugins.hooks import ACTIONS
+from exo.core.plugins.registry import PluginContext, Registry
+from exo.core.toolbox.workers import in_thread, within
+
+API = 1  # what this core offers plugins; a manifest names the one it was written for
+GROUP = "exo.plugins"
+_KEYS = {"name": str, "version": str, "description": str, "api": int}
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
+
+
+@dataclass
+class Record:
+    """What became of one plugin; `state` is loaded, failed or off."""
+
+    name: str
+    source: str
+    version: str = ""
+    description: str = ""
+    state: str = "failed"
+    error: str = ""
+    registered: list[str] = field(default_factory=list)
+    faults: int = 0
+    last_fault: str = ""
+
+
+class Plugins:
+    """The plugins of one home. `folder` None: only those that are built in."""
+
+    def __init__(
+        self, registry: Registry, folder: Path | None, off: set[str], timeout: float = 10.0
+    ) -> None:
+        self.registry = registry
+        self._folder, self._off, self._timeout = folder, off, timeout
+        self._records: dict[str, Record] = {}
+        self._loading: asyncio.Task[None] | None = None
+
+    def builtin(self, name: str, register: Callable[[PluginContext], None]) -> None:
+        """Register what belongs to the core, through the same context. Raises what `register` does."""
+        ctx = PluginContext(name, None, self.registry)
+        register(ctx)
+        self._records[name] = Record(
+            name, "built in", state="loaded", registered=self.registry.admit(ctx)
+        )
+
+    async def ready(self) -> None:
+        """Load all plugins, once, beside whatever else is going on; every caller waits for the end."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load_all())
+        if not self._loading.done():
+            await asyncio.wait({self._loading})
+
+    def close(self) -> None:
+        """Load no more."""
+        if self._loading is not None:
+            self._loading.cancel()
+
+    def records(self) -> list[dict[str, Any]]:
+        """Every plugin with what it registered and how its hooks fare."""
+        rows = []
+        for record in self._records.values():
+            hooks = self.registry.hooks.of(record.name)
+            record.faults = sum(hook.faults for hook in hooks)
+            record.last_fault = next((hook.last for hook in hooks if hook.last), "")
+            rows.append(asdict(record))
+        return rows
+
+    async def _load_all(self) -> None:
+        if self._folder is None:
+            return
+        try:
+            found = await within(self._timeout, in_thread(lambda: list(_find(self._folder))))
+        except Exception as error:  # noqa: BLE001 - no plugin is worth the core
+            self._records["plugins"] = Record("plugins", str(self._folder), error=str(error))
+            return
+        for record, load in found:
+            twin = self._records.get(record.name)
+            if twin is not None:
+                record.error = f"{twin.source} has this name already"
+                record.name = f"{record.name} ({record.source})"
+            self._records[record.name] = record
+            if record.name in self._off:
+                record.state, record.error = "off", ""
+            elif not record.error:
+                await self._load(record, load)
+
+    async def _load(self, record: Record, load: Callable[[PluginContext], None]) -> None:
+        path = Path(record.source)
+        folder = path if path.is_dir() else path.parent if path.is_file() else None
+        ctx = PluginContext(record.name, folder, self.registry)
+        try:
+            await within(self._timeout, in_thread(load, ctx))
+            record.registered = self.registry.admit(ctx)
+            record.state = "loaded"
+        except TimeoutError:
+            record.error = f"it did not finish loading within {self._timeout:g} s"
+        except Exception as error:  # noqa: BLE001 - one bad plugin never stops the core
+            traceback.print_exc(file=sys.stderr)
+            record.error = f"{type(error).__name__}: {error}"
+        if record.error:
+            print(f"plugin {record.name} is not loaded: {record.error}", file=sys.stderr)
+
+
+Found = tuple[Record, Callable[[PluginContext], None]]
+
+
+def _find(folder: Path | None) -> Iterator[Found]:
+    for path in sorted(folder.iterdir()) if folder is not None and folder.is_dir() else []:
+        if path.is_dir() and (path / "plugin.toml").exists():
+            yield _in_folder(path)
+        elif path.suffix == ".py" and path.is_file():
+            name = path.stem
+            fault = (
+                "" if _NAME.fullmatch(name) else "use small letters, digits, _ and - for its name"
+            )
+            yield Record(name, str(path), error=fault), _loader(name, path)
+    # about 20 ms and 2 MB: this runs in a thread, after exod has begun to answer
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        version = point.dist.version if point.dist is not None else ""
+
+        def load(ctx: PluginContext, point: Any = point) -> None:
+            _register(ctx, point.load())
+
+        yield Record(point.name, f"package {point.value}", version), load
+
+
+def _in_folder(folder: Path) -> Found:
+    record = Record(folder.name, str(folder))
+    module = folder / "plugin.py"
+    try:
+        data = tomllib.loads((folder / "plugin.toml").read_text())
+        for key, kind in _KEYS.items():
+            if not isinstance(data.get(key), kind):
+                raise ValueError(f"plugin.toml: {key} is to be a {kind.__name__}")
+        record.version, record.description = data["version"], data["description"]
+        module = folder / str(data.get("module", "plugin.py"))
+        if data["name"] != folder.name or not _NAME.fullmatch(folder.name):
+            raise ValueError(f"plugin.toml: name is to be {folder.name}, in small letters")
+        if data["api"] != API:
+            raise ValueError(f"it is written for api {data['api']}, this Exo has {API}")
+        if not module.resolve().is_relative_to(folder.resolve()) or not module.is_file():
+            raise ValueError(f"there is no module {module.name}")
+    except (OSError, ValueError) as error:
+        record.error = str(error)
+    return record, _loader(folder.name, module)
+
+
+def _loader(name: str, path: Path) -> Callable[[PluginContext], None]:
+    def load(ctx: PluginContext) -> None:
+        full = f"exo_plugin_{name.replace('-', '_')}"
+        spec = importlib.util.spec_from_file_location(
+            full, path, submodule_search_locations=[str(path.parent)]
+        )
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[full] = module
+        try:
+            spec.loader.exec_module(module)
+            _register(ctx, module)
+        except BaseException:
+            sys.modules.pop(full, None)
+            raise
+
+    return load
+
+
+def _register(ctx: PluginContext, plugin: Any) -> None:
+    """Call register(ctx) of a module (or the function itself), then take its functions marked @hook."""
+    register = plugin if inspect.isfunction(plugin) else getattr(plugin, "register", None)
+    marked = [
+        each for each in vars(plugin).values() if getattr(each, "__exo_hook__", False) is True
+    ]
+    if register is None and not marked:
+        raise ValueError("it has neither register(ctx) nor a function marked @hook")
+    if register is not None:
+        register(ctx)
+    for function in marked:
+        if function.__name__ == ACTIONS:
+            function(ctx.register_action)
+        else:
+            ctx.register_hook(function.__name__, function)

@@ -1,0 +1,214 @@
+"""What plugins register, and the object by which they do it. Owns the tables of tools, hooks, commands,
+channels, skills and the two slots.
+
+Invariant: a plugin's registrations come in all together or not at all: the context only collects, and
+`Registry.admit` checks every one before it takes the first."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from exo.core.base.errors import ExoError
+from exo.core.plugins.hooks import Hook, Hooks, check_name
+from exo.core.toolbox.registry import Context, Risk, Toolbox, ToolSpec
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what model providers accept
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_JSON_TYPES |= {dict: "object", list: "array"}
+
+
+@dataclass(frozen=True)
+class Command:
+    """Run by `command.run`: `handler(args, session)` returns a text or a dict."""
+
+    name: str
+    description: str
+    handler: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Skill:
+    """A text that a model may be given; `path` is where it lies."""
+
+    name: str
+    description: str
+    path: Path
+
+
+class PluginContext:
+    """Handed to a plugin's register(ctx). `folder` is the plugin's own."""
+
+    def __init__(self, name: str, folder: Path | None, registry: Registry) -> None:
+        self.name, self.folder = name, folder
+        self._registry = registry
+        self.items: list[tuple[str, str, Any]] = []  # (table, name, what)
+
+    def register_tool(self, spec: ToolSpec) -> None:
+        """Offer a tool. Raises ValueError for a name that is taken or that models cannot say."""
+        if not _TOOL_NAME.fullmatch(spec.name):
+            raise ValueError(f"register tool {spec.name!r}: use letters, digits, _ and -")
+        self._add("tool", spec.name, spec)
+
+    def register_action(
+        self,
+        function: Callable[..., Any],
+        *,
+        needs: str = "",
+        risk: Risk | None = None,
+        name: str = "",
+    ) -> None:
+        """Offer a plain function as a tool: its signature gives the arguments, its docstring the
+        description. `needs` is what the person is asked about; with it the risk is medium."""
+        level = risk or ("medium" if needs else "low")
+        self.register_tool(spec_of(function, name, self.name, level, needs))
+
+    def register_hook(
+        self, name: str, function: Callable[..., Any], *, guard: bool = False
+    ) -> None:
+        """Hang `function` at a hook. A guard that fails or takes too long blocks the call. Raises
+        ValueError for a name that is no hook."""
+        check_name(name)
+        self.items.append(("hook", name, Hook(name, self.name, function, guard)))
+
+    def register_command(
+        self, name: str, handler: Callable[..., Any], description: str = ""
+    ) -> None:
+        """Offer a command for `command.run`; raises ValueError for a name that is taken."""
+        self._add("command", name, Command(name, description, handler))
+
+    def register_memory_provider(self, provider: Any) -> None:
+        """Take the slot `memory` (see MemoryProvider). Raises ValueError when it is taken."""
+        self._add("slot", "memory", provider)
+        for spec in provider.tools() if hasattr(provider, "tools") else []:
+            self.register_tool(spec)
+
+    def register_context_engine(self, engine: Any) -> None:
+        """Take the slot `context` (see ContextEngine). Raises ValueError when it is taken."""
+        self._add("slot", "context", engine)
+
+    def register_channel(self, name: str, send: Callable[..., Any]) -> None:
+        """Offer a way to send messages: `send(to, text)`. Raises ValueError for a name taken."""
+        self._add("channel", name, send)
+
+    def register_skill(self, name: str, path: Path | str, description: str = "") -> None:
+        """Offer a skill, a text file below the plugin's folder. Raises ValueError."""
+        full = (self.folder or Path()) / path
+        if not full.is_file():
+            raise ValueError(f"register skill {name}: there is no file {full}")
+        self._add("skill", name, Skill(name, description, full))
+
+    def _add(self, table: str, name: str, item: Any) -> None:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"register {table} {name!r}: that is no usable name")
+        mine = any(row[:2] == (table, name) for row in self.items)
+        if mine or (holder := self._registry.holder(table, name)):
+            why = "twice" if mine else f"it is taken by {holder}"
+            raise ValueError(f"register {table} {name}: {why}")
+        self.items.append((table, name, item))
+
+
+@dataclass
+class Channels:
+    """Ways to send a message, by name."""
+
+    table: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def pick(self, name: str) -> tuple[str, Callable[..., Any]]:
+        """The channel of that name; "" is the only one. Raises ExoError no_channel."""
+        names = ", ".join(self.table)
+        if not self.table:
+            why, do = "there is no channel", "a plugin may bring one"
+            raise ExoError("send a message", why, do, code="no_channel")
+        if not name and len(self.table) == 1:
+            return next(iter(self.table.items()))
+        if name not in self.table:
+            why = f"there is no channel {name!r}" if name else "there is more than one channel"
+            raise ExoError("send a message", why, f"name one of: {names}", code="no_channel")
+        return name, self.table[name]
+
+
+@dataclass
+class Registry:
+    """Where what was registered ends up."""
+
+    tools: Toolbox
+    hooks: Hooks
+    channels: Channels = field(default_factory=Channels)
+    commands: dict[str, Command] = field(default_factory=dict)
+    skills: dict[str, Skill] = field(default_factory=dict)
+    slots: dict[str, Any] = field(default_factory=dict)
+    owners: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def holder(self, table: str, name: str) -> str:
+        """The plugin that has this name, "" when nobody has."""
+        return self.owners.get((table, name), "")
+
+    def admit(self, ctx: PluginContext) -> list[str]:
+        """Take all that a plugin registered; returns it as text. Raises ValueError, and takes nothing,
+        when one of its names was taken meanwhile."""
+        for table, name, _ in ctx.items:
+            if table != "hook" and (holder := self.holder(table, name)):
+                raise ValueError(f"register {table} {name}: it is taken by {holder}")
+        for table, name, item in ctx.items:
+            self.owners[table, name] = ctx.name
+            if table == "tool":
+                self.tools.register(item)
+            elif table == "hook":
+                self.hooks.add(item)
+            else:
+                self._table(table)[name] = item
+        return [f"{table} {name}" for table, name, _ in ctx.items]
+
+    def _table(self, table: str) -> dict[str, Any]:
+        tables: dict[str, dict[str, Any]] = {
+            "command": self.commands,
+            "skill": self.skills,
+            "slot": self.slots,
+            "channel": self.channels.table,
+        }
+        return tables[table]
+
+
+def spec_of(
+    function: Callable[..., Any], name: str, toolset: str, risk: Risk, needs: str
+) -> ToolSpec:
+    """A ToolSpec from a function's signature and docstring. A first parameter `context` gets the
+    call's Context. Raises ValueError for a parameter without a type that JSON has."""
+    name = name or function.__name__
+    hints = typing.get_type_hints(function)
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    wants_context = False
+    for row in inspect.signature(function).parameters.values():
+        if row.name == "context":
+            wants_context = True
+            continue
+        kind = _JSON_TYPES.get(typing.get_origin(hints.get(row.name)) or hints.get(row.name, str))
+        if kind is None or row.kind in (row.VAR_POSITIONAL, row.VAR_KEYWORD):
+            raise ValueError(f"register tool {name}: give {row.name} a type such as str or float")
+        properties[row.name] = {"type": kind}
+        if row.default is row.empty:
+            required.append(row.name)
+    parameters = {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+    def sync_handler(context: Context, **args: Any) -> Any:
+        return function(context, **args) if wants_context else function(**args)
+
+    async def async_handler(context: Context, **args: Any) -> Any:
+        return await (function(context, **args) if wants_context else function(**args))
+
+    handler = async_handler if inspect.iscoroutinefunction(function) else sync_handler
+    text = inspect.getdoc(function) or name.replace("_", " ")
+    return ToolSpec(name, text, parameters, handler, risk, toolset, needs=needs)

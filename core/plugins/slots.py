@@ -1,0 +1,89 @@
+"""The two seats that one plugin each can hold, and how the loop talks to whoever sits there. Invariant: a
+provider that fails, hangs or answers nonsense is ignored for that call; a turn never suffers from it."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any, Protocol
+
+from exo.core.plugins.registry import Registry
+from exo.core.protocol.schema import Usage
+from exo.core.toolbox.registry import ToolSpec
+from exo.core.toolbox.workers import call, within
+
+
+class MemoryProvider(Protocol):
+    """The slot `memory`. Every method may be async, and each may be left out."""
+
+    def pack(self, session: str) -> str:
+        """What stands in every request behind the base prompt; "" for nothing."""
+        ...
+
+    def recall(self, session: str, text: str) -> str:
+        """What is remembered to this message of the person; stands right before it, once."""
+        ...
+
+    def heard(self, session: str, said: str, replied: str) -> None:
+        """Told of each exchange once its turn has ended."""
+        ...
+
+    def tools(self) -> list[ToolSpec]:
+        """Its own tools; asked once, when it takes the slot. Not async."""
+        ...
+
+
+class ContextEngine(Protocol):
+    """The slot `context`. Every method may be async, and each may be left out."""
+
+    def reshape(self, session: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        """The messages (OpenAI chat shape) of a request as they are to be sent; None: as they are."""
+        ...
+
+    def used(self, session: str, usage: Usage) -> None:
+        """Told after each turn what it cost."""
+        ...
+
+
+class Slots:
+    """Fail-soft calls to the holders of the slots."""
+
+    def __init__(self, registry: Registry, timeout: float) -> None:
+        self._registry, self._timeout = registry, timeout
+
+    async def pack(self, session: str) -> str:
+        value = await self._call("memory", "pack", session)
+        return value if isinstance(value, str) else ""
+
+    async def recall(self, session: str, text: str) -> str:
+        value = await self._call("memory", "recall", session, text)
+        return value if isinstance(value, str) else ""
+
+    async def heard(self, session: str, said: str, replied: str) -> None:
+        await self._call("memory", "heard", session, said, replied)
+
+    async def used(self, session: str, usage: Usage) -> None:
+        await self._call("context", "used", session, usage)
+
+    async def reshape(self, session: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """`messages`, or what the context engine made of them when that is a list of messages."""
+        given = [dict(message) for message in messages]
+        value = await self._call("context", "reshape", session, given)
+        whole = isinstance(value, list) and all(
+            isinstance(each, dict) and isinstance(each.get("role"), str) for each in value
+        )
+        return list(value) if whole and value else messages
+
+    async def _call(self, slot: str, method: str, *args: Any) -> Any:
+        function = getattr(self._registry.slots.get(slot), method, None)
+        if function is None:
+            return None
+        owner = self._registry.holder("slot", slot)
+        try:
+            return await within(self._timeout, call(function, *args))
+        except TimeoutError:
+            print(f"plugin {owner}, {method}: longer than {self._timeout:g} s", file=sys.stderr)
+        except Exception:  # noqa: BLE001 - ignored for this call
+            print(f"plugin {owner}, {method} failed:", file=sys.stderr)
+            traceback.print_exc(file=sys.stderr)
+        return None

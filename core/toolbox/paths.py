@@ -1,0 +1,68 @@
+"""Which files a tool may touch: those inside the session's working folder, links followed, without the
+folders that hold keys and state; and, to read, the folder of long results."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from exo.core.base.errors import ExoError, storage_error
+from exo.core.base.files import write_atomic
+from exo.core.toolbox.registry import Context
+
+FILE_LIMIT = 5_000_000  # bytes of a text that is edited
+
+
+def resolve(path: str, context: Context, write: bool = True) -> Path:
+    """Return the full path. Raises ExoError for one that leads outside the working folder or into a
+    closed folder."""
+    if not path:
+        raise ExoError("open a file", "the path is empty")
+    try:
+        root = context.cwd.resolve()
+        full = (root / Path(path).expanduser()).resolve()
+        results = context.results.resolve() if context.results else None
+        closed = [folder.resolve() for folder in context.closed]
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ExoError(f"open {path!r}", f"no usable path: {error}") from error
+    if not write and results is not None and full.is_relative_to(results):
+        return full
+    if not full.is_relative_to(root):
+        raise ExoError(f"open {path}", f"it lies outside the working folder {root}")
+    if any(full.is_relative_to(folder) for folder in closed):
+        raise ExoError(f"open {path}", "this folder holds keys or state and is closed to tools")
+    return full
+
+
+def read_text(path: Path) -> str:
+    """The whole text; bytes that are no UTF-8 survive a later `save_text`. Raises ExoError."""
+    if path.is_dir():
+        raise ExoError(f"read {path.name}", "it is a folder")
+    if path.exists() and not path.is_file():
+        raise ExoError(f"read {path.name}", "it is no regular file")  # a pipe would block for ever
+    try:
+        if path.stat().st_size > FILE_LIMIT:
+            raise ExoError(f"read {path.name}", f"it is larger than {FILE_LIMIT} bytes")
+        raw = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ExoError(f"read {path.name}", "there is no such file") from error
+    except OSError as error:
+        raise storage_error(f"read {path}", error) from error
+    if b"\0" in raw:
+        raise ExoError(f"read {path.name}", "it is no text file")
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def save_text(path: Path, text: str) -> None:
+    """Replace the file whole, keeping its permissions. Raises ExoError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+        data = text.encode("utf-8", "surrogateescape")
+        write_atomic(path, data, 0o666 if mode is None else mode)
+        if mode is not None:
+            path.chmod(mode)  # what the umask took away
+    except UnicodeEncodeError as error:
+        raise ExoError(f"write {path.name}", "the text has half a character") from error
+    except OSError as error:
+        raise storage_error(f"write {path}", error) from error

@@ -1,0 +1,136 @@
+"""The tool http_request, off unless a person turned it on. Owns what may be asked of whom.
+
+Invariant: only http and https; every hop of a redirect is checked again, and none leads from a public
+address into the person's own network."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from exo.core.base.errors import ExoError
+from exo.core.toolbox.registry import Context, Risk
+from exo.core.toolbox.workers import in_thread
+
+if TYPE_CHECKING:
+    import httpx
+
+BODY_LIMIT = 1_000_000  # bytes of an answer, unpacked
+HOPS = 5
+SILENCE = 30.0  # seconds
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_ORIGIN_ONLY = {"authorization", "cookie", "proxy-authorization"}
+
+
+async def http_request(
+    context: Context,
+    method: str,
+    url: str,
+    headers: dict[str, str] | None = None,
+    body: str = "",
+) -> str:
+    """Status, type and text of the answer. Raises ExoError for an address that is refused, an answer
+    that is no text or does not come."""
+    import httpx
+
+    method, sent = method.upper(), dict(headers or {})
+    content = body.encode("utf-8", "replace") or None
+    try:
+        async with httpx.AsyncClient(timeout=SILENCE, trust_env=False) as client:
+            private = await check(url, False)
+            for _ in range(HOPS + 1):
+                request = client.build_request(method, url, headers=sent, content=content)
+                answer = await client.send(request, stream=True)
+                try:
+                    target = answer.headers.get("location", "")
+                    if answer.status_code not in (301, 302, 303, 307, 308) or not target:
+                        return await _read(answer, method)
+                finally:
+                    await answer.aclose()
+                following = urljoin(url, target)
+                private = await check(following, not private)
+                if _split(following).netloc != _split(url).netloc:
+                    sent = {k: v for k, v in sent.items() if k.lower() not in _ORIGIN_ONLY}
+                if answer.status_code == 303 or answer.status_code < 303 and method == "POST":
+                    method, content = "GET", None
+                url = following
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        if isinstance(error, ExoError):
+            raise
+        raise ExoError(f"{method} {url[:200]}", str(error) or type(error).__name__) from error
+    raise ExoError(f"{method} {url[:200]}", f"more than {HOPS} redirects")
+
+
+def risk(args: dict[str, Any]) -> Risk:
+    """Reading a public page is medium; sending, and anything in the person's own network, is high."""
+    reads = str(args.get("method", "")).upper() in ("GET", "HEAD") and not args.get("body")
+    return (
+        "medium"
+        if reads and not _local(_split(str(args.get("url", ""))).hostname or "")
+        else "high"
+    )
+
+
+async def check(url: str, public_only: bool) -> bool:
+    """Return whether `url` leads into a private network. Raises ExoError for what may not be asked."""
+    parts = _split(url)
+    host = parts.hostname or ""
+    if parts.scheme not in ("http", "https") or not host:
+        raise ExoError(f"open {url[:200]!r}", "only http and https addresses with a host are open")
+    try:
+        found = await in_thread(socket.getaddrinfo, host, parts.port or parts.scheme)
+    except (OSError, ValueError, UnicodeError) as error:
+        raise ExoError(f"open {url[:200]}", f"the host {host!r} is not found: {error}") from error
+    private = any(not _public(str(row[4][0])) for row in found)
+    if private and (public_only or not _local(host)):
+        why = f"{host} leads into a private network"
+        raise ExoError(f"open {url[:200]}", why, "name the machine itself if you mean it")
+    return private
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url.strip())
+        _ = parts.port  # raises for one that is no number
+        return parts
+    except ValueError as error:
+        raise ExoError(f"open {url[:200]!r}", f"no address: {error}") from error
+
+
+def _local(host: str) -> bool:
+    """Whether the name itself says that it is here: an address, localhost, one word, .local."""
+    if re.fullmatch(r"[0-9.]+|.*:.*", host):
+        return not _public(host)
+    return "." not in host or host.endswith((".local", ".localhost", ".lan", ".home.arpa"))
+
+
+def _public(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.split("%")[0]).is_global
+    except ValueError:
+        return False
+
+
+async def _read(answer: httpx.Response, method: str) -> str:
+    kind = answer.headers.get("content-type", "")
+    head = f"HTTP {answer.status_code} {answer.reason_phrase} {kind}".strip()
+    if method == "HEAD":
+        return head + "\n" + "\n".join(f"{name}: {value}" for name, value in answer.headers.items())
+    body = b""
+    cut = ""
+    async for piece in answer.aiter_bytes(65536):
+        body += piece
+        if len(body) > BODY_LIMIT:
+            body, cut = body[:BODY_LIMIT], f"\n[cut after {BODY_LIMIT} bytes]"
+            break
+    if b"\0" in body[:8192]:
+        return f"{head}\n[{len(body)} bytes that are no text]"
+    charset = answer.charset_encoding or "utf-8"
+    try:
+        text = body.decode(charset, "replace")
+    except LookupError:
+        text = body.decode("utf-8", "replace")
+    return f"{head}\n\n{text}{cut}"

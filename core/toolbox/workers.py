@@ -1,0 +1,94 @@
+"""Bounds for code that may block or never return: plugins' hooks, tools' handlers. Owns the threads.
+
+Invariant: nobody waits longer than asked, neither a turn nor the end of exod: the threads are daemons
+(asyncio.to_thread's are joined at exit), and a task that ignores its cancellation is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from exo.core.base.errors import ExoError
+
+T = TypeVar("T")
+LIMIT = 32  # threads at once; more means that calls before never came back
+GRACE = 3.0  # seconds a cancelled task may take to clean up
+_free = threading.Semaphore(LIMIT)
+
+
+async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Return what `function` returns, from a daemon thread. Raises what it raises, and ExoError when
+    too many threads hang."""
+    if not _free.acquire(blocking=False):
+        why = f"{LIMIT} calls before it still hang"
+        raise ExoError("start a thread", why, "look for the plugin in the log, restart exod")
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if future.done():
+            return  # the caller gave up
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+    def work() -> None:
+        value, error = None, None
+        try:
+            value = function(*args, **kwargs)
+        except Exception as caught:  # noqa: BLE001 - handed to the caller
+            error = RuntimeError("StopIteration") if isinstance(caught, StopIteration) else caught
+        except BaseException as caught:  # noqa: BLE001 - sys.exit() in a plugin ends the call only
+            error = RuntimeError(f"{type(caught).__name__}: {caught}")
+        finally:
+            _free.release()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
+            loop.call_soon_threadsafe(settle, value, error)
+
+    try:
+        threading.Thread(target=work, daemon=True, name=f"tool-{function!r:.40}").start()
+    except RuntimeError as error:
+        _free.release()
+        raise ExoError("start a thread", str(error)) from error
+    return await future
+
+
+async def within(seconds: float | None, work: Awaitable[T]) -> T:
+    """Await `work` for `seconds` at most (None: for ever). Raises TimeoutError. When it is stopped, by
+    time or by a cancellation, it has GRACE to clean up and is then left behind."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(_look)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task}, timeout=GRACE)
+        raise
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=GRACE)
+        raise TimeoutError
+    if task.cancelled():
+        raise RuntimeError("it cancelled itself")
+    return task.result()
+
+
+async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call `function`: a coroutine function here, any other in a thread."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - objects with an async __call__
+    ):
+        return await function(*args, **kwargs)
+    value = await in_thread(function, *args, **kwargs)
+    return await value if inspect.isawaitable(value) else value
+
+
+def _look(task: asyncio.Future[Any]) -> None:
+    """Take the error of a task that was left behind, so that nothing warns of it at exit."""
+    if not task.cancelled():
+        task.exception()
