@@ -8,7 +8,9 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from exo.core.base.client import Client
 from exo.core.base.errors import ExoError, ProtocolError
@@ -25,7 +27,7 @@ def ask(options: argparse.Namespace) -> int:
     session = options.session or _session(client)
     show = _quiet if options.json else _show
     try:
-        outcome = run_turn(client, session, text, show, _notice)
+        outcome = run_turn(client, session, text, show, _notice, _terminal())
     except ProtocolError as error:
         raise ExoError("ask", str(error)) from error
     if options.json:
@@ -84,6 +86,21 @@ def _bell(client: Client, session: str, stop: threading.Event) -> None:
 
 def _session(client: Client) -> str:
     return str(client.call("session.create", cwd=str(Path.cwd()))["session"])
+
+
+def _terminal() -> Callable[[dict[str, Any]], str] | None:
+    """Ask the person here, where one sits; None where none does."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+
+    def approve(asked: dict[str, Any]) -> str:
+        print(f"\nexo: {asked['summary']} [risk {asked['risk']}]", file=sys.stderr)
+        print("exo: allow? y = yes, a = always in this session, else no: ", end="", file=sys.stderr)
+        sys.stderr.flush()
+        answer = sys.stdin.readline().strip().lower()
+        return {"y": "allow", "yes": "allow", "a": "allow_always"}.get(answer, "deny")
+
+    return approve
 
 
 def _show(text: str) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from exo.core.base.client import Client
 from exo.core.base.errors import ExoError
 from exo.core.base.files import read_pid
 from exo.core.base.home import Home, models_folder
@@ -57,6 +58,7 @@ def examine(home: Home) -> Iterator[Finding]:
     yield from _models()
     for name, socket in (("exod", home.exod_socket), ("models", home.models_socket)):
         yield _service(home, name, socket)
+    yield from _plugins(home)
 
 
 def _memory() -> Iterator[Finding]:
@@ -136,6 +138,26 @@ def _models() -> Iterator[Finding]:
         else:
             size = f"{row.size_bytes / 1e6:.0f} MB"
             yield Finding(f"model {row.name}", "ok", f"{row.title}, {size}, whole")
+
+
+def _plugins(home: Home) -> Iterator[Finding]:
+    """What the running exod made of its plugins; one that does not run has loaded none."""
+    if not reachable(home.exod_socket):
+        return
+    try:
+        rows = Client(home.exod_socket).call("command.run", name="plugins")["result"]["plugins"]
+    except (ExoError, KeyError) as error:
+        yield Finding("plugins", "warning", str(error))
+        return
+    for row in rows:
+        part, what = f"plugin {row['name']}", f"{row['state']}, {len(row['registered'])} parts"
+        if row["error"]:
+            yield Finding(part, "warning", row["error"], f"mend or remove {row['source']}")
+        elif row["faults"]:
+            what = f"{row['faults']} failures of its hooks, the last: {row['last_fault']}"
+            yield Finding(part, "warning", what, f"mend {row['source']}")
+        else:
+            yield Finding(part, "ok", what)
 
 
 def _service(home: Home, name: str, socket: Path) -> Finding:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from exo.core.base.client import Client
+from exo.core.base.errors import ProtocolError
 
 
 @dataclass
@@ -51,9 +53,11 @@ def run_turn(
     text: str,
     show: Show = lambda text: None,
     notice: Show = lambda text: None,
+    approve: Callable[[dict[str, Any]], str] | None = None,
 ) -> Outcome:
     """Send `text` and return once the turn has ended; `show` gets the reply's text as it comes, each
-    piece once. Raises ProtocolError when it is refused, ServiceError when exod goes away."""
+    piece once. `approve` gets each approval.requested and returns the person's choice; without it,
+    another client may answer. Raises ProtocolError when it is refused, ServiceError when exod goes away."""
     since = int(client.call("hello", protocol=1, client="exo ask")["seq"])
     begun = time.monotonic()
     turn = str(client.call("turn.send", session=session, text=text)["turn"])
@@ -64,12 +68,28 @@ def run_turn(
         try:
             for event in client.events(since, session):
                 since = max(since, int(event["seq"]))
+                if event["type"] == "approval.requested":
+                    _approve(client, event["body"], approve, notice)
                 if ended := follower.take(event):
                     break
         except KeyboardInterrupt:  # it ended that generator too: a new one sees the turn's end
             client.call("turn.interrupt", session=session)
     outcome.total = round(time.monotonic() - begun, 4)
     return outcome
+
+
+def _approve(
+    client: Client,
+    asked: dict[str, Any],
+    approve: Callable[[dict[str, Any]], str] | None,
+    notice: Show,
+) -> None:
+    if approve is None:
+        notice(f"waits for your approval on another client: {asked['summary']}")
+        return
+    choice = approve(asked)
+    with contextlib.suppress(ProtocolError):  # another client was faster
+        client.call("approval.respond", request=asked["request"], choice=choice, by="terminal")
 
 
 class _Follower:

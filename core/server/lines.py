@@ -8,11 +8,12 @@ import contextlib
 
 from exo.core.base.errors import HomeError, ProtocolError
 from exo.core.protocol.codec import command_id, decode_command, encode, failure
-from exo.core.protocol.schema import EventsSubscribe, Response
+from exo.core.protocol.schema import CommandRun, EventsSubscribe, Response, ToolRun
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Truncated
 
 LINE_LIMIT = 8 * 1024 * 1024  # bytes
+LINGER = 60.0  # seconds that a peer's last commands may take once it has closed its side
 
 
 class LineSession:
@@ -29,18 +30,22 @@ class LineSession:
         self._keep_alive = keep_alive
         self._lock = asyncio.Lock()
         self._following: set[asyncio.Task[None]] = set()
+        self._answering: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         try:
             while (line := await self._line()) is not None:
                 if line.strip():
                     await self._one(line)
+            if self._answering:
+                await asyncio.wait(self._answering, timeout=LINGER)
         except ConnectionError:
             pass  # the peer is gone
         finally:
-            for task in self._following:
+            tasks = self._following | self._answering
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._following, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _line(self) -> bytes | None:
         """The next line, None at the end; an over-long one is answered and skipped."""
@@ -72,6 +77,12 @@ class LineSession:
         except ProtocolError as error:
             await self._send(encode(failure(command_id(line), error.code, str(error))))
             return
+        if isinstance(body, ToolRun | CommandRun):
+            # they may wait for the person, whose answer comes on this very line
+            task = asyncio.create_task(self._answer(line))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+            return
         if not isinstance(body, EventsSubscribe):
             await self._send(encode(await self._dispatcher.respond(line)))
             return
@@ -85,6 +96,10 @@ class LineSession:
         await self._send(encode(Response(command.id, True, {"seq": hub.seq, "first": hub.first})))
         task = asyncio.create_task(self._follow(since, body.session))
         self._following.add(task)
+
+    async def _answer(self, line: bytes) -> None:
+        with contextlib.suppress(ConnectionError):
+            await self._send(encode(await self._dispatcher.respond(line)))
 
     async def _follow(self, since: int, session: str | None) -> None:
         with contextlib.suppress(ConnectionError):

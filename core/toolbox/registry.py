@@ -147,7 +147,7 @@ class Toolbox:
         if rewrite is not None:
             output = replace(output, text=await rewrite(output.text))
         text = results.cut(output.text, context.results, call)
-        end = f"\n{output.end}" if text and output.end else output.end
+        end = f"\n{output.end}" if output.end and text[-1:] not in ("", "\n") else output.end
         return ToolResult(call, output.ok, text + end)
 
     async def _invoke(self, spec: ToolSpec, args: dict[str, Any], context: Context) -> Output:

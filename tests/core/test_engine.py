@@ -115,9 +115,9 @@ def test_commands_that_do_not_fit_get_their_code(
 def test_every_command_has_an_answer_and_the_later_ones_say_unsupported(run: Run) -> None:
     async def test(bench: Any) -> None:
         live = set((await bench.call("hello", protocol=1, client="t"))["capabilities"])
-        assert live == {"events.subscribe"} | {
-            row["name"] for row in (await bench.call("command.list"))["commands"]
-        }
+        assert live - {"events.subscribe"} == set(bench.engine._handlers)
+        [row] = (await bench.call("command.list"))["commands"]  # what command.run runs
+        assert row["name"] == "plugins"
         bodies = {
             "session.fork": {"session": "s"},
             "session.undo": {"session": "s"},
@@ -140,7 +140,7 @@ def test_small_questions_about_itself(run: Run) -> None:
     async def test(bench: Any) -> None:
         session = await bench.session()
         tools = (await bench.call("tools.list"))["tools"]
-        assert {row["name"] for row in tools} == {"time", "timer", "note", "read_file"}
+        assert {row["name"] for row in tools} >= {"time", "timer", "note", "read_file", "bash"}
         result = await bench.call("tool.run", session=session, tool="time", args={})
         assert result["ok"] and result["text"].startswith("It is ")
         result = await bench.call("tool.run", session=session, tool="none", args={})

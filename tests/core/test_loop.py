@@ -207,9 +207,9 @@ def test_tool_rounds_run_the_real_tools(run: Run) -> None:
     [
         (call("note", '{"text": "br'), "no JSON"),
         (call("note", "[1]"), "no JSON object"),
-        (call("note", "null"), "no JSON object"),
+        (call("note", "null"), "is missing"),
         (call("note", '"text"'), "no JSON object"),
-        (call("note", ""), "no JSON"),
+        (call("note", ""), "is missing"),
         (call("note", "[" * 50_000), "no JSON"),
         (call("note", '{"text": NaN}'), "no JSON"),
         (call("note", '{"text": "a", "text": "b"}'), "no JSON"),
@@ -230,7 +230,7 @@ def test_tool_rounds_run_the_real_tools(run: Run) -> None:
         (call("read_file", '{"path": "."}'), "is a folder"),
         (call("read_file", '{"path": "' + "x" * 300 + '"}'), ""),
         (call("no_such_tool"), "there is no tool 'no_such_tool'"),
-        (call(""), "there is no tool ''"),
+        (call(""), "names no tool"),
         (call("no\ud800name"), "there is no tool"),
     ],
 )
