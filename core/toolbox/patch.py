@@ -238,6 +238,7 @@ def apply_hunks(text: str, hunks: list[Hunk], name: str) -> str:
     """Return `text` with the hunks applied one below the other. Raises ExoError."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text)
     crlf = bool(lines) and sum(line.endswith("\r\n") for line in lines) * 2 > len(lines)
+    crlf = crlf and not any("\r" in line for hunk in hunks for _, line in hunk.lines)
     done: list[str] = []
     used, moved = 0, 0  # lines of the file behind us; how far hunks stood from where they said
     for n, hunk in enumerate(hunks, 1):

@@ -100,7 +100,7 @@ def _words(line: str, now: datetime.datetime) -> datetime.datetime | None:
         ahead = (names.index(day) - now.weekday() - 1) % 7 + 1
     else:
         ahead, rest = None, line
-    time = _time(rest) if rest else MORNING
+    time = _time(rest) if rest or ahead is None else MORNING
     if time is None:
         return None
     at = datetime.datetime.combine(now.date() + timedelta(days=ahead or 0), time)

@@ -164,12 +164,13 @@ class _Collector:
 
 
 async def _end(leader: int, mark: str, ended: asyncio.Future[int]) -> None:
-    """Kill the group, then whatever carries the mark or descends from it, until nothing is left."""
+    """Kill the group and whatever carries the mark or descends from it, until nothing is left."""
     for _ in range(20):
+        # looked up before anything is killed: an orphan can no longer be told by its parent
+        left = await in_thread(marked, mark, leader)
         if not ended.done():  # else the number may be somebody else's by now
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(leader, signal.SIGKILL)
-        left = await in_thread(marked, mark, leader)
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,171 @@
+"""Times as a person writes them, repeats over months and summer time, reminders over a restart."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import time
+from collections.abc import Iterator
+from datetime import datetime as at
+from typing import Any
+
+import pytest
+from exo.core.base.clock import FakeClock, SystemClock
+from exo.core.base.errors import ExoError
+from exo.core.toolbox.schedule import REPEATS, following, read_time
+from hypothesis import given
+from hypothesis import strategies as st
+
+NOW = at(2026, 11, 30, 15, 0, tzinfo=datetime.UTC)  # a Monday
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("18:30", "2026-11-30T18:30"),
+        ("9:00", "2026-12-01T09:00"),  # past today: tomorrow
+        ("at 6pm", "2026-11-30T18:00"),
+        ("12:15 am", "2026-12-01T00:15"),
+        ("um 18 Uhr", "2026-11-30T18:00"),
+        ("tomorrow 9:00", "2026-12-01T09:00"),
+        ("Morgen um 9:30", "2026-12-01T09:30"),
+        ("tomorrow", "2026-12-01T09:00"),
+        ("übermorgen 8:00", "2026-12-02T08:00"),
+        ("monday 9:00", "2026-12-07T09:00"),
+        ("on friday at 7:05", "2026-12-04T07:05"),
+        ("am Dienstag", "2026-12-01T09:00"),
+        ("in 20 minutes", "2026-11-30T15:20"),
+        ("in an hour", "2026-11-30T16:00"),
+        ("in 2 Stunden", "2026-11-30T17:00"),
+        ("in 3 Tagen", "2026-12-03T15:00"),
+        ("2026-12-24T18:00", "2026-12-24T18:00"),
+        ("2026-12-24 18:00", "2026-12-24T18:00"),
+        ("2026-12-24", "2026-12-24T09:00"),
+        ("2026-12-24T18:00+02:00", "2026-12-24T18:00+02:00"),
+        ("2026-12-24T18:00Z", "2026-12-24T18:00+00:00"),
+    ],
+)
+def test_times_are_read(text: str, found: str) -> None:
+    assert read_time(text, NOW) == at.fromisoformat(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "soon",
+        "25:00",
+        "18:99",
+        "13 pm",
+        "0 pm",
+        "18",
+        "today 9:00",
+        "2026-11-30T14:59",
+        "1999-01-01",
+    ]
+    + [
+        "2026-13-01",
+        "2026-02-30T10:00",
+        "in 2 months",
+        "in 0 minutes",
+        "in 99999999999 days",
+        "morgen früh",
+    ],
+)
+def test_what_is_no_time_to_come_is_refused(text: str) -> None:
+    with pytest.raises(ExoError):
+        read_time(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("first", "repeat", "now", "following_"),
+    [
+        ("2026-01-31T09:00", "monthly", "2026-01-31T09:00", "2026-02-28T09:00"),
+        ("2026-01-31T09:00", "monthly", "2026-02-28T09:00", "2026-03-31T09:00"),
+        ("2024-02-29T09:00", "yearly", "2024-03-01T00:00", "2025-02-28T09:00"),
+        ("2024-02-29T09:00", "yearly", "2027-03-01T00:00", "2028-02-29T09:00"),
+        ("2026-11-27T09:00", "weekdays", "2026-11-27T09:00", "2026-11-30T09:00"),
+        ("2026-11-30T09:00", "weekly", "2027-01-01T00:00", "2027-01-04T09:00"),
+        ("2026-11-30T09:00", "daily", "2026-11-30T08:00", "2026-11-30T09:00"),
+        ("2026-11-30T09:00", "hourly", "2026-12-30T09:30", "2026-12-30T10:00"),
+    ],
+)
+def test_what_repeats_comes_again(first: str, repeat: str, now: str, following_: str) -> None:
+    found = following(at.fromisoformat(first), repeat, at.fromisoformat(now))
+    assert found == at.fromisoformat(following_)
+
+
+WALL = st.datetimes(at(2020, 1, 1), at(2040, 1, 1))
+
+
+@given(WALL, st.sampled_from(REPEATS), WALL)
+def test_the_next_time_is_later_and_not_too_late(first: at, repeat: str, now: at) -> None:
+    found = following(first, repeat, now)
+    assert found is not None and found > now and found >= min(first, found)
+    longest = {
+        "hourly": 1 / 24,
+        "daily": 1,
+        "weekdays": 4,
+        "weekly": 7,
+        "monthly": 31,
+        "yearly": 366,
+    }
+    assert found - max(now, first) <= datetime.timedelta(days=longest[repeat])
+    assert following(first, "", now) is None
+
+
+@pytest.fixture
+def berlin() -> Iterator[None]:
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "Europe/Berlin"
+    time.tzset()
+    yield
+    if before is None:
+        del os.environ["TZ"]
+    else:
+        os.environ["TZ"] = before
+    time.tzset()
+
+
+def test_nine_stays_nine_when_summer_time_begins(berlin: None) -> None:
+    clock = SystemClock()
+    first = at(2026, 3, 28, 9, 0)
+    second = following(first, "daily", first)
+    assert second is not None
+    hours = (clock.stamp(second) - clock.stamp(first)) / 3_600_000
+    assert hours == 23 and clock.local(clock.stamp(second)).hour == 9
+
+
+# ---- through the engine --------------------------------------------------------------------------
+
+
+def test_reminders_ring_repeat_and_survive_a_restart(run: Any) -> None:
+    clock = FakeClock(round(NOW.timestamp() * 1000))
+
+    async def first(bench: Any) -> None:
+        session = await bench.session()
+
+        async def remind(**args: str) -> dict[str, Any]:
+            return dict(await bench.call("tool.run", session=session, tool="reminder", args=args))
+
+        made = await remind(at="18:30", text="tea", repeat="daily")
+        assert made["text"] == "Reminder set for Monday, 30 November 2026, 18:30 (UTC), daily: tea"
+        assert (await remind(at="tomorrow 9:00", text="once"))["ok"]
+        assert not (await remind(at="never", text="x"))["ok"]
+        assert not (await remind(at="18:30", text=" "))["ok"]
+        assert not (await remind(at="18:30", text="x", repeat="sometimes"))["ok"]
+
+    run(first, clock=clock)
+    clock.advance(2 * 86400)  # nothing ran for two days
+
+    async def second(bench: Any) -> None:
+        await bench.until(lambda e: e["type"] == "notice" and "once" in e["body"]["text"])
+        said = [row["body"]["text"] for row in bench.events("notice")]
+        assert said == ["Reminder: tea", "Reminder: once"]  # each once, however often it was missed
+        assert bench.events("notice")[0]["body"]["code"] == "reminder"
+        [left] = bench.engine._timers.pending()
+        assert (
+            left.label == "tea" and clock.local(left.due).isoformat() == "2026-12-02T18:30:00+00:00"
+        )
+
+    run(second, clock=clock)

@@ -1,0 +1,156 @@
+"""http_request against a server on loopback: what is asked, what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from exo.core.base.errors import ExoError
+from exo.core.toolbox import web
+from exo.core.toolbox.registry import Context
+from exo.core.toolbox.web import http_request
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    seen: list[tuple[str, str, dict[str, str], bytes]] = []
+    places: dict[str, str] = {}
+
+    def answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.seen.append((self.command, self.path, dict(self.headers), body))
+        place = self.places.get(self.path, "")
+        data, kind = b"gr\xc3\xbcn", "text/plain; charset=utf-8"
+        if self.path == "/big":
+            data = b"x" * 3_000_000
+        elif self.path == "/bin":
+            data, kind = b"\0\1", "application/octet-stream"
+        elif self.path == "/latin":
+            data, kind = b"gr\xfcn", "text/plain; charset=latin-1"
+        self.send_response(302 if place else 404 if self.path == "/none" else 200)
+        if place:
+            self.send_header("Location", place)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    do_GET = do_POST = do_HEAD = answer
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    Handler.seen, Handler.places = [], {}
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{made.server_port}"
+    made.shutdown()
+    made.server_close()
+
+
+def ask(method: str, url: str, **more: Any) -> str:
+    return asyncio.run(http_request(Context("s", None), method, url, **more))  # type: ignore[arg-type]
+
+
+def test_text_comes_back_with_its_status(server: str) -> None:
+    assert ask("GET", server + "/a") == "HTTP 200 OK text/plain; charset=utf-8\n\ngrün"
+    assert ask("GET", server + "/latin").endswith("grün")
+    assert ask("GET", server + "/none").startswith("HTTP 404")
+    assert "content-length: 5" in ask("HEAD", server + "/a").lower()
+    ask("POST", server + "/a", headers={"X-A": "b"}, body="ü")
+    assert Handler.seen[-1][2]["X-A"] == "b" and Handler.seen[-1][3] == "ü".encode()
+
+
+def test_large_and_binary_answers_are_bounded(server: str) -> None:
+    assert "[cut after 1000000 bytes]" in ask("GET", server + "/big")
+    assert ask("GET", server + "/bin").endswith("[2 bytes that are no text]")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://x/",
+        "http://",
+        "x",
+        "",
+        "http://[::1",
+        "http://a:b/",
+        "gopher://x",
+    ],
+)
+def test_only_http_addresses_are_open(url: str) -> None:
+    with pytest.raises(ExoError):
+        ask("GET", url)
+
+
+def test_redirects_are_followed_and_checked_again(server: str) -> None:
+    Handler.places = {"/1": "/2", "/loop": "/loop", "/file": "file:///etc/passwd"}
+    assert ask("GET", server + "/1").endswith("grün")
+    ask("POST", server + "/1", body="x")
+    assert [row[:2] for row in Handler.seen[-2:]] == [("POST", "/1"), ("GET", "/2")]
+    with pytest.raises(ExoError, match="redirects"):
+        ask("GET", server + "/loop")
+    with pytest.raises(ExoError, match="only http"):
+        ask("GET", server + "/file")
+
+
+def test_no_way_from_the_public_net_into_the_private_one(server: str, monkeypatch: Any) -> None:
+    Handler.places = {"/in": server.replace("127.0.0.1", "localhost") + "/a"}
+    port = int(server.rpartition(":")[2])
+
+    def look_up(host: str, where: Any, *rest: Any) -> list[Any]:
+        address = {"public.example": "93.184.216.34"}.get(host, "127.0.0.1")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(web.socket, "getaddrinfo", look_up)
+    assert asyncio.run(web.check("http://public.example/", True)) is False
+    with pytest.raises(ExoError, match="private network"):
+        asyncio.run(web.check("http://rebound.example/", False))  # a public name that leads inside
+    for inside in ("http://localhost/", "http://10.0.0.1/", "http://router/"):
+        with pytest.raises(ExoError, match="private network"):
+            asyncio.run(web.check(inside, True))
+        assert asyncio.run(web.check(inside, False)) is True
+
+
+def test_secrets_do_not_follow_to_another_host(server: str) -> None:
+    other = server.replace("127.0.0.1", "localhost")
+    Handler.places = {"/out": other + "/a"}
+    ask("GET", server + "/out", headers={"Authorization": "Bearer x", "X-Other": "y"})
+    first, second = (row[2] for row in Handler.seen[-2:])
+    assert first["Authorization"] == "Bearer x"
+    assert "Authorization" not in second and second["X-Other"] == "y"
+
+
+def test_a_host_that_is_not_there_is_said() -> None:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    with pytest.raises(ExoError, match=f"127.0.0.1:{port}"):
+        ask("GET", f"http://127.0.0.1:{port}/")
+
+
+@pytest.mark.parametrize(
+    ("args", "risk"),
+    [
+        ({"method": "GET", "url": "https://example.org/"}, "medium"),
+        ({"method": "GET", "url": "https://example.org/", "body": "x"}, "high"),
+        ({"method": "POST", "url": "https://example.org/"}, "high"),
+        ({"method": "GET", "url": "http://192.168.1.1/"}, "high"),
+        ({"method": "GET", "url": "http://localhost/"}, "high"),
+        ({"method": "GET", "url": "http://printer.local/"}, "high"),
+        ({"method": "GET", "url": "http://[::1]/"}, "high"),
+    ],
+)
+def test_sending_and_the_own_network_are_of_high_risk(args: dict[str, Any], risk: str) -> None:
+    assert web.risk(args) == risk
