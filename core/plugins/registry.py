@@ -16,7 +16,7 @@ from typing import Any
 
 from exo.core.base.errors import ExoError
 from exo.core.plugins.hooks import Hook, Hooks, check_name
-from exo.core.toolbox.registry import Context, Risk, Toolbox, ToolSpec
+from exo.core.toolbox.registry import Context, Toolbox, ToolSpec
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what model providers accept
@@ -56,18 +56,12 @@ class PluginContext:
             raise ValueError(f"register tool {spec.name!r}: use letters, digits, _ and -")
         self._add("tool", spec.name, spec)
 
-    def register_action(
-        self,
-        function: Callable[..., Any],
-        *,
-        needs: str = "",
-        risk: Risk | None = None,
-        name: str = "",
-    ) -> None:
-        """Offer a plain function as a tool: its signature gives the arguments, its docstring the
-        description. `needs` is what the person is asked about; with it the risk is medium."""
-        level = risk or ("medium" if needs else "low")
-        self.register_tool(spec_of(function, name, self.name, level, needs))
+    def register_action(self, function: Callable[..., Any], name: str = "", **more: Any) -> None:
+        """Offer a plain function as a tool: its signature gives the arguments, the first lines of its
+        docstring the description. `more` are fields of ToolSpec; `needs` is what the person is asked
+        about, and makes the risk medium where none is given."""
+        more = {"toolset": self.name, "risk": "medium" if more.get("needs") else "low"} | more
+        self.register_tool(spec_of(function, name, **more))
 
     def register_hook(
         self, name: str, function: Callable[..., Any], *, guard: bool = False
@@ -176,24 +170,21 @@ class Registry:
         return tables[table]
 
 
-def spec_of(
-    function: Callable[..., Any], name: str, toolset: str, risk: Risk, needs: str
-) -> ToolSpec:
+def spec_of(function: Callable[..., Any], name: str = "", **more: Any) -> ToolSpec:
     """A ToolSpec from a function's signature and docstring. A first parameter `context` gets the
-    call's Context. Raises ValueError for a parameter without a type that JSON has."""
+    call's Context; Literal types become enums, Annotated[type, {...}] adds to the JSON Schema. Raises
+    ValueError for a parameter without a type that JSON has."""
     name = name or function.__name__
-    hints = typing.get_type_hints(function)
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    wants_context = False
-    for row in inspect.signature(function).parameters.values():
+    hints = typing.get_type_hints(function, include_extras=True)
+    rows = inspect.signature(function).parameters
+    properties, required = {}, []
+    for row in rows.values():
         if row.name == "context":
-            wants_context = True
             continue
-        kind = _JSON_TYPES.get(typing.get_origin(hints.get(row.name)) or hints.get(row.name, str))
-        if kind is None or row.kind in (row.VAR_POSITIONAL, row.VAR_KEYWORD):
+        rule = _rule(hints.get(row.name, str))
+        if rule is None or row.kind in (row.VAR_POSITIONAL, row.VAR_KEYWORD):
             raise ValueError(f"register tool {name}: give {row.name} a type such as str or float")
-        properties[row.name] = {"type": kind}
+        properties[row.name] = rule
         if row.default is row.empty:
             required.append(row.name)
     parameters = {
@@ -203,12 +194,28 @@ def spec_of(
         "additionalProperties": False,
     }
 
-    def sync_handler(context: Context, **args: Any) -> Any:
-        return function(context, **args) if wants_context else function(**args)
+    def bare(context: Context, **args: Any) -> Any:
+        return function(**args)
 
-    async def async_handler(context: Context, **args: Any) -> Any:
-        return await (function(context, **args) if wants_context else function(**args))
+    async def bare_async(context: Context, **args: Any) -> Any:
+        return await function(**args)
 
-    handler = async_handler if inspect.iscoroutinefunction(function) else sync_handler
-    text = inspect.getdoc(function) or name.replace("_", " ")
-    return ToolSpec(name, text, parameters, handler, risk, toolset, needs=needs)
+    handler = bare_async if inspect.iscoroutinefunction(function) else bare
+    text = (inspect.getdoc(function) or name.replace("_", " ")).split("\n\n")[0].replace("\n", " ")
+    return ToolSpec(name, text, parameters, function if "context" in rows else handler, **more)
+
+
+def _rule(hint: Any) -> dict[str, Any] | None:
+    """The JSON Schema of a type, None when it has none."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        rule = _rule(args[0])
+        return None if rule is None else rule | args[1]
+    if origin is typing.Literal:
+        return {"type": "string", "enum": list(args)}
+    if type(None) in args:
+        return _rule(args[0])
+    if origin is dict and args == (str, str):
+        return {"type": "object", "additionalProperties": {"type": "string"}}
+    kind = _JSON_TYPES.get(origin or hint)
+    return None if kind is None else {"type": kind}

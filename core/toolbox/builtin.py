@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from exo.core.base.clock import Clock
@@ -16,17 +16,16 @@ from exo.core.base.files import make_folder, write_atomic
 from exo.core.base.settings import Settings
 from exo.core.plugins.hooks import Decision, approve
 from exo.core.plugins.registry import Channels, PluginContext
-from exo.core.toolbox import files, schedule, web
-from exo.core.toolbox.patching import apply_patch
-from exo.core.toolbox.registry import Context, Output, ToolSpec
-from exo.core.toolbox.searching import search_files
-from exo.core.toolbox.shell import bash
+from exo.core.toolbox import files, schedule, shell, web
+from exo.core.toolbox.registry import Context, Output
 from exo.core.toolbox.timers import Timers
 from exo.core.toolbox.workers import call
 
 MAX_TIMER = 30 * 24 * 3600  # seconds
 MAX_COMMAND = 3600  # seconds
-_TEXT = {"type": "string"}
+Seconds = Annotated[float, {"minimum": 1, "maximum": MAX_TIMER}]
+Timeout = Annotated[float, {"minimum": 0.1, "maximum": MAX_COMMAND}]
+When = Annotated[str, {"description": "18:30, tomorrow 9:00, or an ISO date and time"}]
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,19 @@ class Builtin:
     channels: Channels
 
     def register(self, ctx: PluginContext) -> None:
-        for spec in (*self._assistant(), *self._files(), *self._outside()):
-            ctx.register_tool(spec)
+        free: list[Callable[..., Any]] = [self.time, self.timer, self.reminder, self.note]
+        reading: list[Callable[..., Any]] = [files.read_file, files.list_dir]
+        writing: list[Callable[..., Any]] = [files.write_file, files.edit_file, files.apply_patch]
+        for function in free:
+            ctx.register_action(function, toolset="assistant")
+        for function in reading:
+            ctx.register_action(function, toolset="files")
+        for function in writing:
+            ctx.register_action(function, toolset="files", risk="medium")
+        ctx.register_action(files.search_files, toolset="files", timeout=0)
+        ctx.register_action(self.bash, toolset="shell", risk="high", timeout=0)
+        ctx.register_action(web.http_request, toolset="web", risk=web.risk, available=self._web_off)
+        ctx.register_action(self.send_message, toolset="messages", risk="high")
         ctx.register_hook("pre_tool_call", self.ask, guard=True)
 
     # ---- who may do what, until a gate decides by consequence --------------------------------------
@@ -53,58 +63,32 @@ class Builtin:
             return None
         return approve(summary(tool_name, args, needs), rule_key(tool_name, args))
 
-    # ---- time, timer, reminder, note ---------------------------------------------------------------
+    # ---- the tools; what a docstring says first is what a model reads ------------------------------
 
-    def _assistant(self) -> list[ToolSpec]:
-        seconds = {"type": "number", "minimum": 1, "maximum": MAX_TIMER}
-        repeat = {"type": "string", "enum": list(schedule.REPEATS)}
-        at = {"type": "string", "description": "18:30, tomorrow 9:00, or an ISO date and time"}
-        return [
-            _spec("time", "Tell the date and the time of day.", {}, "", self._time, "assistant"),
-            _spec(
-                "timer",
-                "Start a countdown that rings.",
-                {"seconds": seconds, "label": _TEXT},
-                "seconds",
-                self._timer,
-                "assistant",
-            ),
-            _spec(
-                "reminder",
-                "Remind the person at a time, once or again and again.",
-                {"at": at, "text": _TEXT, "repeat": repeat},
-                "at text",
-                self._reminder,
-                "assistant",
-            ),
-            _spec(
-                "note",
-                "Write down a note for the person.",
-                {"text": _TEXT},
-                "text",
-                self._note,
-                "assistant",
-            ),
-        ]
-
-    def _time(self, context: Context) -> str:
+    def time(self) -> str:
+        """Tell the date and the time of day."""
         now = self.clock.local()
         return f"It is {now:%H:%M} on {now:%A}, {now.day} {now:%B} {now.year} ({now:%Z})."
 
-    async def _timer(self, context: Context, seconds: float, label: str = "") -> str:
+    async def timer(self, context: Context, seconds: Seconds, label: str = "") -> str:
+        """Start a countdown that rings."""
         due = self.timers.add(context.session, seconds, label).due
         name = f" for {label}" if label else ""
         return f"Timer{name} set: {duration(seconds)}, until {self.clock.local(due):%H:%M:%S}."
 
-    async def _reminder(self, context: Context, at: str, text: str, repeat: str = "") -> str:
+    async def reminder(
+        self, context: Context, at: When, text: str, repeat: schedule.Repeat | None = None
+    ) -> str:
+        """Remind the person at a time, once or again and again."""
         if not text.strip():
             raise ExoError("set a reminder", "the text is empty", "say what to remind of")
         when = schedule.read_time(at, self.clock.local())
-        due = self.clock.local(self.timers.remind(context.session, when, text, repeat).due)
-        again = f", {repeat}" if repeat else ""
+        timer = self.timers.remind(context.session, when, text, repeat or "")
+        due, again = self.clock.local(timer.due), f", {repeat}" if repeat else ""
         return f"Reminder set for {due:%A}, {due.day} {due:%B %Y, %H:%M} ({due:%Z}){again}: {text}"
 
-    def _note(self, context: Context, text: str) -> str:
+    def note(self, text: str) -> str:
+        """Write down a note for the person."""
         if not text.strip():
             raise ExoError("note", "the text is empty", "say what to note")
         make_folder(self.notes)
@@ -113,117 +97,21 @@ class Builtin:
         write_atomic(path, f"+++\nwritten = {now.isoformat(timespec='seconds')}\n+++\n\n{text}\n")
         return f"Noted: {text}"
 
-    # ---- files -------------------------------------------------------------------------------------
+    async def bash(self, context: Context, command: str, timeout: Timeout = 0.0) -> Output:
+        """Run a shell command in the working folder; it cannot ask for input."""
+        limit = timeout or self.settings.number("tool.timeout")
+        join = self.settings.count("deltas.join_ms") / 1000
+        return await shell.bash(context, command, limit, join)
 
-    def _files(self) -> list[ToolSpec]:
-        lines = {"type": "integer", "minimum": 1, "maximum": 10**5}
-        offset = {"type": "integer", "minimum": 1, "maximum": 10**9}
-        where = " in the working folder."
-        return [
-            _spec(
-                "read_file",
-                f"Read lines of a text file{where}",
-                {"path": _TEXT, "offset": offset, "limit": lines},
-                "path",
-                files.read_file,
-                "files",
-            ),
-            _spec(
-                "list_dir",
-                f"List a folder{where}",
-                {"path": _TEXT},
-                "path",
-                files.list_dir,
-                "files",
-            ),
-            _spec(
-                "search_files",
-                f"Find lines by a regular expression in the files of a folder{where}",
-                {"pattern": _TEXT, "path": _TEXT},
-                "pattern",
-                search_files,
-                "files",
-                timeout=0,
-            ),
-            _spec(
-                "write_file",
-                f"Make or replace a text file{where}",
-                {"path": _TEXT, "content": _TEXT},
-                "path content",
-                files.write_file,
-                "files",
-                risk="medium",
-            ),
-            _spec(
-                "edit_file",
-                f"Replace the one passage `old` by `new` in a text file{where}",
-                {"path": _TEXT, "old": _TEXT, "new": _TEXT},
-                "path old new",
-                files.edit_file,
-                "files",
-                risk="medium",
-            ),
-            _spec(
-                "apply_patch",
-                f"Apply a unified diff or a *** Begin Patch to files{where}",
-                {"patch": _TEXT},
-                "patch",
-                apply_patch,
-                "files",
-                risk="medium",
-            ),
-        ]
-
-    # ---- the world outside the folder ----------------------------------------------------------------
-
-    def _outside(self) -> list[ToolSpec]:
-        timeout = {"type": "number", "minimum": 0.1, "maximum": MAX_COMMAND}
-        methods = {"type": "string", "enum": list(web.METHODS)}
-        headers = {"type": "object", "additionalProperties": {"type": "string"}}
-        return [
-            _spec(
-                "bash",
-                "Run a shell command in the working folder; it cannot ask for input.",
-                {"command": _TEXT, "timeout": timeout},
-                "command",
-                self._bash,
-                "shell",
-                risk="high",
-                timeout=0,
-            ),
-            _spec(
-                "http_request",
-                "Send an HTTP request and read the answer.",
-                {"method": methods, "url": _TEXT, "headers": headers, "body": _TEXT},
-                "method url",
-                web.http_request,
-                "web",
-                risk=web.risk,
-                available=self._web_off,
-            ),
-            _spec(
-                "send_message",
-                "Send a message to somebody through a channel.",
-                {"to": _TEXT, "text": _TEXT, "channel": _TEXT},
-                "to text",
-                self._send_message,
-                "messages",
-                risk="high",
-            ),
-        ]
-
-    async def _bash(self, context: Context, command: str, timeout: float | None = None) -> Output:
-        limit = self.settings.number("tool.timeout") if timeout is None else timeout
-        return await bash(context, command, limit, self.settings.count("deltas.join_ms") / 1000)
+    async def send_message(self, to: str, text: str, channel: str = "") -> str:
+        """Send a message to somebody through a channel."""
+        name, send = self.channels.pick(channel)
+        return str(await call(send, to, text) or f"Sent to {to} through {name}.")
 
     def _web_off(self) -> str:
         if self.settings.origin("tools.http")[0]:
             return ""
         return "requests to the network are off; a person can set tools.http to true"
-
-    async def _send_message(self, context: Context, to: str, text: str, channel: str = "") -> str:
-        name, send = self.channels.pick(channel)
-        return str(await call(send, to, text) or f"Sent to {to} through {name}.")
 
 
 def summary(tool: str, args: dict[str, Any], needs: str = "") -> str:
@@ -264,21 +152,3 @@ def duration(seconds: float) -> str:
         if count:
             parts.append(f"{count} {name}{'' if count == 1 else 's'}")
     return " ".join(parts) or "0 seconds"
-
-
-def _spec(
-    name: str,
-    description: str,
-    properties: dict[str, Any],
-    required: str,
-    handler: Callable[..., Any],
-    toolset: str,
-    **more: Any,
-) -> ToolSpec:
-    parameters = {
-        "type": "object",
-        "properties": properties,
-        "required": required.split(),
-        "additionalProperties": False,
-    }
-    return ToolSpec(name, description, parameters, handler, toolset=toolset, **more)

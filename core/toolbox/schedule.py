@@ -7,10 +7,11 @@ import calendar
 import datetime
 import re
 from datetime import timedelta
+from typing import Literal
 
 from exo.core.base.errors import ExoError
 
-REPEATS = ("hourly", "daily", "weekdays", "weekly", "monthly", "yearly")
+Repeat = Literal["hourly", "daily", "weekdays", "weekly", "monthly", "yearly"]
 MORNING = datetime.time(9)
 _DAYS = {"today": 0, "heute": 0, "tomorrow": 1, "morgen": 1, "übermorgen": 2}
 _WEEK = tuple(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from exo.core.base.errors import ExoError
@@ -21,22 +21,23 @@ if TYPE_CHECKING:
 BODY_LIMIT = 1_000_000  # bytes of an answer, unpacked
 HOPS = 5
 SILENCE = 30.0  # seconds
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _ORIGIN_ONLY = {"authorization", "cookie", "proxy-authorization"}
 
 
 async def http_request(
     context: Context,
-    method: str,
+    method: Method,
     url: str,
     headers: dict[str, str] | None = None,
     body: str = "",
 ) -> str:
-    """Status, type and text of the answer. Raises ExoError for an address that is refused, an answer
-    that is no text or does not come."""
+    """Send an HTTP request and read status, type and text of the answer.
+
+    Raises ExoError for an address that is refused or does not answer."""
     import httpx
 
-    method, sent = method.upper(), dict(headers or {})
+    sent = dict(headers or {})
     content = body.encode("utf-8", "replace") or None
     try:
         async with httpx.AsyncClient(timeout=SILENCE, trust_env=False) as client:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from exo.core.base.errors import ExoError
-from exo.core.toolbox import files, results, searching
+from exo.core.toolbox import files, results
+from exo.core.toolbox.files import search_files
 from exo.core.toolbox.registry import Context, Output, Toolbox, ToolSpec, check_args
-from exo.core.toolbox.searching import search_files
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_search_finds_lines_and_skips_what_is_no_text(work: Context) -> None:
 
 
 def test_a_pattern_that_runs_away_holds_nobody_up(work: Context, monkeypatch: Any) -> None:
-    monkeypatch.setattr(searching, "DEADLINE", 0.7)
+    monkeypatch.setattr(files, "DEADLINE", 0.7)
     (work.cwd / "a").write_text("found aaab\n")
     (work.cwd / "b").write_text("a" * 60 + "c\n")
 
@@ -252,4 +252,4 @@ def test_arguments_are_checked(rule: dict[str, Any], value: Any, says: str) -> N
 def test_search_starts_quickly_enough_to_be_used(work: Context) -> None:
     begun = time.monotonic()
     assert asyncio.run(search_files(work, "x")) == "nothing found"
-    assert time.monotonic() - begun < searching.DEADLINE
+    assert time.monotonic() - begun < files.DEADLINE

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from exo.core.base.errors import ExoError
-from exo.core.toolbox import patching
+from exo.core.toolbox import files
+from exo.core.toolbox.files import apply_patch
 from exo.core.toolbox.patch import apply
-from exo.core.toolbox.patching import apply_patch
 from exo.core.toolbox.registry import Context
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -219,7 +219,7 @@ def test_a_disk_that_refuses_midway_leaves_all_as_it_was(
 ) -> None:
     for name in "abc":
         (tmp_path / name).write_text(f"{name}\n")
-    real, calls = patching.save_text, []
+    real, calls = files.save_text, []
 
     def save(path: Path, text: str) -> None:
         calls.append(path)
@@ -227,7 +227,7 @@ def test_a_disk_that_refuses_midway_leaves_all_as_it_was(
             raise ExoError("write", "the disk is full")
         real(path, text)
 
-    monkeypatch.setattr(patching, "save_text", save)
+    monkeypatch.setattr(files, "save_text", save)
     patch = "*** Begin Patch\n*** Delete File: a\n" + "".join(
         f"*** Update File: {name}\n@@\n-{name}\n+new\n" for name in "bc"
     )

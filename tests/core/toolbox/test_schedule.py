@@ -7,12 +7,12 @@ import os
 import time
 from collections.abc import Iterator
 from datetime import datetime as at
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from exo.core.base.clock import FakeClock, SystemClock
 from exo.core.base.errors import ExoError
-from exo.core.toolbox.schedule import REPEATS, following, read_time
+from exo.core.toolbox.schedule import Repeat, following, read_time
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,7 +98,7 @@ def test_what_repeats_comes_again(first: str, repeat: str, now: str, following_:
 WALL = st.datetimes(at(2020, 1, 1), at(2040, 1, 1))
 
 
-@given(WALL, st.sampled_from(REPEATS), WALL)
+@given(WALL, st.sampled_from(get_args(Repeat)), WALL)
 def test_the_next_time_is_later_and_not_too_late(first: at, repeat: str, now: at) -> None:
     found = following(first, repeat, now)
     assert found is not None and found > now and found >= min(first, found)
