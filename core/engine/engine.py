@@ -30,9 +30,10 @@ from exo.core.router.model import Model
 from exo.core.server.hub import Hub
 from exo.core.toolbox.builtin import Builtin
 from exo.core.toolbox.registry import Toolbox
+from exo.core.toolbox.shell import sweep
 from exo.core.toolbox.timers import Timer, Timers
 from exo.core.toolbox.workers import call as call_plugin
-from exo.core.toolbox.workers import within
+from exo.core.toolbox.workers import in_thread, within
 
 PATIENCE = 3.0  # seconds that running turns have to write their end when exod stops
 RETRY = 1.0  # seconds between tries to start what waits, on a disk that refuses
@@ -70,6 +71,7 @@ class Engine:
             "plugins", "What is plugged in.", self._plugins_command
         )
         self._slots = Slots(self._registry, hook_time)
+        self._results = database.path.parent / "results"
         self._approvals = Approvals(database, hub, clock, settings.number("approval.timeout"))
         self._acting: dict[str, set[asyncio.Task[Any]]] = {}  # session -> tools that clients run
         prompts = Path(__file__).with_name("prompts")
@@ -83,7 +85,7 @@ class Engine:
             opening(prompts),
             _rules(settings),
             closed,
-            database.path.parent / "results",
+            self._results,
         )
         self._turns: dict[str, Turn] = {}
         self._closing = False
@@ -121,7 +123,7 @@ class Engine:
         for session in self.sessions.waiting_sessions():
             self._next(session)
         self._timers.start()
-        self._background(self.plugins.ready())
+        self._background(self._plug_in())
 
     async def close(self) -> None:
         """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
@@ -186,6 +188,10 @@ class Engine:
         if body.prefill and body.session not in self._turns and not warm:
             self._background(self._prefill(body.session), body.session)
         return schema.SessionRef(body.session)
+
+    async def _plug_in(self) -> None:
+        await in_thread(sweep, self._results)
+        await self.plugins.ready()
 
     def _background(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
         task = asyncio.create_task(work, name=name)

@@ -7,6 +7,7 @@ Invariant: a plugin's registrations come in all together or not at all: the cont
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import typing
 from collections.abc import Callable
@@ -54,6 +55,10 @@ class PluginContext:
         """Offer a tool. Raises ValueError for a name that is taken or that models cannot say."""
         if not _TOOL_NAME.fullmatch(spec.name):
             raise ValueError(f"register tool {spec.name!r}: use letters, digits, _ and -")
+        try:  # one that cannot be sent would cost every request
+            json.dumps(spec.openai(), allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"register tool {spec.name}: no JSON Schema: {error}") from error
         self._add("tool", spec.name, spec)
 
     def register_action(self, function: Callable[..., Any], name: str = "", **more: Any) -> None:

@@ -102,7 +102,7 @@ class Toolbox:
         return [
             spec
             for spec in self._tools.values()
-            if (wanted is None or spec.toolset in wanted) and not spec.available()
+            if (wanted is None or spec.toolset in wanted) and not _missing(spec)
         ]
 
     def risk(self, name: str, args: dict[str, Any] | None = None) -> Risk:
@@ -125,7 +125,7 @@ class Toolbox:
         if spec is None or hidden:
             known = ", ".join(spec.name for spec in self.specs(context.toolsets))
             return f"there is no tool {name!r}; there are: {known}"
-        if why := spec.available():
+        if why := _missing(spec):
             return f"{name}: {why}"
         wrong = check_args(spec.parameters, args)
         return f"{name}: {wrong}" if wrong else ""
@@ -164,6 +164,14 @@ class Toolbox:
             return Output(f"{spec.name}: {type(error).__name__}: {error}", False)
         finally:
             context.stop.set()
+
+
+def _missing(spec: ToolSpec) -> str:
+    """Why the tool cannot be used now; a check that fails is a reason too."""
+    try:
+        return spec.available()
+    except Exception as error:  # noqa: BLE001 - a plugin's check must not cost a turn
+        return f"its check failed: {error}"
 
 
 _TYPES: dict[str, tuple[type, ...]] = {

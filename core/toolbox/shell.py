@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import hashlib
 import os
 import re
 import shutil
@@ -50,7 +51,7 @@ async def bash(context: Context, command: str, timeout: float = 60.0, join: floa
         raise ExoError("run a command", "it is empty or has a zero byte")
     if not context.cwd.is_dir():
         raise ExoError(f"run a command in {context.cwd}", "the folder is gone")
-    mark = os.urandom(8).hex()
+    mark = f"{owner(context.results)}-{os.urandom(8).hex()}"
     shell = shutil.which("bash") or "/bin/sh"
     try:
         # not asyncio's subprocess: its wait() may last until everybody has closed the pipe
@@ -180,8 +181,20 @@ async def _end(leader: int, mark: str, ended: asyncio.Future[int]) -> None:
     await ended
 
 
+def owner(results: Path | None) -> str:
+    """The part of every mark that names the home."""
+    return hashlib.sha256(str(results).encode()).hexdigest()[:16]
+
+
+def sweep(results: Path) -> None:
+    """At start: end what commands of this home still run, whose exod was killed."""
+    for pid in marked(owner(results), 0):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def marked(mark: str, leader: int) -> set[int]:
-    """Live processes that carry `mark` in their environment, are in the session of `leader`, or
+    """Live processes whose mark begins with `mark`, that are in the session of `leader`, or that
     descend from one of these."""
     parents: dict[int, int] = {}
     found: set[int] = set()
@@ -195,7 +208,10 @@ def marked(mark: str, leader: int) -> set[int]:
             if fields[0] in (b"Z", b"X"):
                 continue
             parents[pid] = int(fields[1])
-            if int(fields[3]) == leader or wanted in (folder / "environ").read_bytes().split(b"\0"):
+            if leader and int(fields[3]) == leader:
+                found.add(pid)
+            names = (folder / "environ").read_bytes().split(b"\0")
+            if any(name.startswith(wanted) for name in names):
                 found.add(pid)
     grown = True
     while grown:

@@ -100,6 +100,11 @@ BROKEN = {
         "    ctx.register_tool(ToolSpec('a b', '', {{}}, print))\n",
         "letters, digits",
     ),
+    "noschema": (
+        "from exo.core.plugins import ToolSpec\ndef register(ctx):\n    {good}\n"
+        "    ctx.register_tool(ToolSpec('a', '', {{'type': object}}, print))\n",
+        "no JSON Schema",
+    ),
     "twice": ("def register(ctx):\n    {good}\n    {good}\n", "twice"),
     "skill": (
         "def register(ctx):\n    {good}\n    ctx.register_skill('a', 'none.md')\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ import pytest
 from exo.core.base.errors import ExoError
 from exo.core.toolbox import files, results
 from exo.core.toolbox.files import search_files
+from exo.core.toolbox.paths import resolve
 from exo.core.toolbox.registry import Context, Output, Toolbox, ToolSpec, check_args
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 
 @pytest.fixture
@@ -58,6 +62,30 @@ def test_no_tool_leaves_the_folder(work: Context, tmp_path: Path, path: str) -> 
             call()
     assert asyncio.run(search_files(work, "secret")) == "nothing found"
     assert (tmp_path / "outside" / "secret").read_text() == "secret words"
+
+
+PARTS = st.lists(
+    st.sampled_from(
+        ["..", ".", "a", "link", "loop", "~", "/", "//", "up", "", "a/..", "\u2025", "%2e%2e"]
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PARTS)
+def test_a_path_is_inside_or_refused(parts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name).resolve() / "work"
+        (root / "a").mkdir(parents=True)
+        (root / "link").symlink_to(root / "a")
+        (root / "loop").symlink_to(root / "loop")
+        (root / "up").symlink_to("..")
+        try:
+            full = resolve("/".join(parts), Context("s", root))
+        except ExoError:
+            return
+        assert full == full.resolve() and full.is_relative_to(root)
 
 
 def test_odd_files_are_refused(work: Context) -> None:
@@ -228,6 +256,9 @@ def test_toolsets_and_availability_narrow_what_there_is(work: Context) -> None:
     assert [spec.name for spec in made.specs({"b"})] == []
     narrow = Context("s", work.cwd, toolsets=frozenset({"b"}))
     assert "there is no tool 't'" in asyncio.run(made.run("c", "t", {}, narrow)).text
+    broken = box(lambda context: "x", available=lambda: 1 / 0)
+    assert broken.specs() == []
+    assert "its check failed" in asyncio.run(broken.run("c", "t", {}, work)).text
     off = box(lambda context: "x", available=lambda: "it is off")
     assert off.specs() == [] and "it is off" in asyncio.run(off.run("c", "t", {}, work)).text
 

@@ -163,3 +163,19 @@ def test_commands_run_side_by_side(tmp_path: Path) -> None:
         return time.monotonic() - begun
 
     assert asyncio.run(test()) < 8 * 0.5  # one after the other would take this long at least
+
+
+def test_what_a_killed_exod_left_is_ended_at_the_next_start(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    mark = {shell.MARK: f"{shell.owner(results)}-1", "PATH": os.environ["PATH"]}
+    left = subprocess.Popen(["sleep", "300"], env=mark, start_new_session=True)
+    other = subprocess.Popen(["sleep", "300"], env=mark | {shell.MARK: "other-1"})
+    try:
+        while shell.marked(shell.owner(results), 0) != {left.pid}:
+            time.sleep(0.01)  # between fork and exec it has our own environment
+        shell.sweep(results)
+        assert left.wait(20) == -9 and other.poll() is None
+    finally:
+        for process in (left, other):
+            process.kill()
+            process.wait()
