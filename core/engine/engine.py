@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
-from exo.core.context.builder import Limits
+from exo.core.context.engine import ContextEngine, Options
 from exo.core.decide.rules import plan
 from exo.core.engine.loop import Loop, Rules, Turn
 from exo.core.engine.sessions import Sessions, Waiting, check_text, new_id, unanswered
@@ -51,12 +51,18 @@ class Engine:
         self.tools = Toolbox(settings.number("tool.timeout"))
         builtin.register(self.tools, clock, self._timers, notes)
         system = Path(__file__).with_name("prompts") / "system.md"
+        # a model that does not say where it runs is taken to be here: then nobody waits for summaries
+        local = getattr(model, "local", lambda role: True)
+        self.context = ContextEngine(
+            database, hub, model, Options.read(settings), clock, lambda: bool(local("aux"))
+        )
         self._loop = Loop(
             self.sessions,
             hub,
             model,
             self.tools,
             plan,
+            self.context,
             system.read_text().strip(),
             _rules(settings),
         )
@@ -106,6 +112,7 @@ class Engine:
         for task in tasks:
             task.cancel()  # the disk refused its end: the next start writes that
         await asyncio.gather(*tasks, *self._warming, return_exceptions=True)
+        await self.context.close()
         await self._timers.close()
 
     @property
@@ -147,16 +154,30 @@ class Engine:
 
     async def _session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
         self.sessions.info(body.session)
+        self.context.touch(body.session)
         warm = any(task.get_name() == body.session for task in self._warming)
         if body.prefill and body.session not in self._turns and not warm:
-            task = asyncio.create_task(self._prefill(body.session), name=body.session)
-            self._warming.add(task)
-            task.add_done_callback(self._warming.discard)
+            self._warm(self._prefill(body.session), body.session)
         return schema.SessionRef(body.session)
+
+    def _warm(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Do something that may be dropped at any time, in the background."""
+        task = asyncio.create_task(work, name=name)
+        self._warming.add(task)
+        task.add_done_callback(self._warming.discard)
+
+    async def _rest(self, session: str) -> None:
+        """After a turn: fold while nobody waits, and let the server compute the new prefix."""
+        try:
+            changed = await self.context.rest(session)
+        except ExoError:
+            return  # a disk that refuses: the next turn folds, or says so
+        if changed and session not in self._turns:
+            await self._prefill(session)
 
     async def _prefill(self, session: str) -> None:
         try:
-            await self._model.prefill("main", self._loop.request(session))
+            await self._model.prefill("main", await self._loop.request(session, wait=False))
         except ExoError:
             return  # only speed is lost: the turn itself will say what is wrong
 
@@ -196,6 +217,8 @@ class Engine:
         if self._turns.get(turn.session) is turn:
             del self._turns[turn.session]
             self._next(turn.session)
+            if turn.session not in self._turns and not self._closing:
+                self._warm(self._rest(turn.session), f"rest {turn.session}")
 
     def _next(self, session: str) -> None:
         """Start the turn that waits, if one does (a steer that came too late is a turn of its own)."""
@@ -280,14 +303,8 @@ class Engine:
 
 
 def _rules(settings: Settings) -> Rules:
-    limits = Limits(
-        settings.count("models.window"),
-        settings.count("reply.tokens"),
-        settings.count("context.tail"),
-    )
     return Rules(
         rounds=settings.count("turn.rounds"),
         retries=settings.count("turn.retries"),
         join=settings.count("deltas.join_ms") / 1000,
-        limits=limits,
     )

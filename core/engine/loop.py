@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError
-from exo.core.context.builder import Limits, build
+from exo.core.context.engine import ContextEngine
 from exo.core.decide.rules import Plan
 from exo.core.engine.deltas import Joiner
 from exo.core.engine.sessions import Sessions, Waiting, new_id, title_of, unanswered
@@ -43,6 +43,8 @@ from exo.core.router.model import Done, Model, RawCall, Request, Text
 from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context, Toolbox
 
+SHRINKS = 4  # halvings of a request that the model finds too long
+
 StopReason = Literal["end", "length", "interrupted", "rounds", "error"]
 
 
@@ -54,7 +56,6 @@ class Rules:
     retries: int = 3
     backoff: float = 0.5
     join: float = 0.1
-    limits: Limits = Limits()
 
 
 @dataclass
@@ -94,9 +95,11 @@ class Loop:
         model: Model,
         tools: Toolbox,
         plan: Callable[[str], Plan],
+        context: ContextEngine,
         system: str,
         rules: Rules,
     ) -> None:
+        self._context = context
         self._sessions, self._hub, self._model = sessions, hub, model
         self._tools, self._plan, self._system, self._rules = tools, plan, system, rules
 
@@ -120,7 +123,8 @@ class Loop:
         error: ExoError | None = None
         turn.begun = True
         try:
-            reason = "interrupted" if turn.stopped else await self._answer(turn)
+            with self._context.live():
+                reason = "interrupted" if turn.stopped else await self._answer(turn)
         except asyncio.CancelledError:
             reason = "interrupted"
         except ExoError as caught:
@@ -154,17 +158,18 @@ class Loop:
     async def _ask(self, turn: Turn) -> Done:
         """One model call, retried and shrunk only while nothing was shown. Text goes out as it comes;
         a reply without calls is completed here."""
-        limits, tries = self._rules.limits, 0
+        shrink, tries = 0, 0
         turn.model_called = True
         while True:
             turn.message, turn.said, turn.shown = new_id(), "", False
             try:
-                done = await self._stream(turn, self.request(turn.session, limits))
+                done = await self._stream(turn, await self.request(turn.session, shrink))
+                self._context.heard(done.usage)
                 break
             except ContextOverflow:
-                if turn.shown or limits.window < 512:
+                if turn.shown or shrink >= SHRINKS:
                     raise
-                limits = Limits(limits.window // 2, min(limits.reply, limits.window // 4), 2)
+                shrink += 1
             except ModelError as error:
                 if turn.shown or not error.retryable or tries >= self._rules.retries:
                     raise
@@ -174,16 +179,11 @@ class Loop:
             self._store(turn, Message(turn.message, "assistant", turn.said))
         return done
 
-    def request(self, session: str, limits: Limits | None = None) -> Request:
-        """What the model would be asked now, for this session."""
-        limits = limits or self._rules.limits
-        messages = self._sessions.messages(session)
-        return Request(
-            build(self._system, messages, limits),
-            [spec.openai() for spec in self._tools.specs()],
-            limits.reply,
-            session,
-        )
+    async def request(self, session: str, shrink: int = 0, wait: bool = True) -> Request:
+        """What the model would be asked now, for this session; each `shrink` halves its length."""
+        tools = [spec.openai() for spec in self._tools.specs()]
+        messages = await self._context.build(session, self._system, tools, shrink=shrink, wait=wait)
+        return Request(messages, tools, self._context.limits(shrink).reply, session)
 
     async def _stream(self, turn: Turn, request: Request) -> Done:
         def save_text(text: str) -> None:

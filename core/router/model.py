@@ -51,6 +51,8 @@ class Request:
     max_tokens: int = 200
     cache_key: str = ""
     fixed: int = 1
+    priority: Literal["live", "aux"] = "live"  # aux work stands back for live turns
+    temperature: float | None = None
 
 
 class Model(Protocol):
@@ -66,4 +68,13 @@ class Model(Protocol):
 
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         """(models that can be reached now, role -> routes)."""
+        ...
+
+    async def count(self, role: str, what: str | list[dict[str, Any]]) -> tuple[int | None, int]:
+        """(tokens of a text or of messages by the role's own tokenizer, None where there is none; the
+        model's window, 0 where it is not known). Raises ModelError."""
+        ...
+
+    def local(self, role: str) -> bool:
+        """Whether the role is answered by the model server of this machine."""
         ...

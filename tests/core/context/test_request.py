@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
+from exo.core.context import builder
 from exo.core.context.builder import (
     LEAST,
     MESSAGE_TOKENS,
     Limits,
-    build,
+    Parts,
     estimate,
     shorten,
 )
 from exo.core.protocol.schema import Call, Message, ToolResult
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+
+def build(system: str, messages: list[Message], limits: Limits) -> list[dict[str, Any]]:
+    return builder.build(Parts(system, [], messages), limits, limits.budget, estimate)
+
 
 SYSTEM = "You are a small companion. " * 4
 
@@ -137,23 +142,3 @@ def test_a_turn_of_many_long_rounds_keeps_its_question_and_its_newest_round() ->
     assert request[1]["content"] == "the question"
     assert request[-1]["content"].startswith("23 ")
     assert cost(request) <= Limits(window=1024).budget
-
-
-@pytest.mark.parametrize("words", [5, 40, 120])
-def test_start_moves_rarely_so_that_a_prefix_is_found_again(words: int) -> None:
-    messages: list[Message] = []
-    sent = computed = moved = 0
-    before: list[dict[str, Any]] = []
-    for n in range(60):
-        messages.append(Message(f"u{n}", "user", f"question {n} " + "word " * words))
-        request = build(SYSTEM, messages, Limits())
-        same = 0
-        while same < min(len(before), len(request)) and before[same] == request[same]:
-            same += 1
-        moved += same < len(before)
-        sent += cost(request)
-        computed += cost(request[max(1, same) - 1 :]) if same else cost(request)
-        messages.append(Message(f"a{n}", "assistant", f"answer {n} " + "word " * words))
-        before = build(SYSTEM, messages, Limits())
-    assert moved <= 60 * 2 * words * 5 // 3 // (Limits().budget // 4) + 1
-    assert computed / sent < 0.25
