@@ -20,6 +20,8 @@ TABLE = {
     "turn": "delay that the core adds to a turn, beside asking the model server directly",
     "prefix": "prompt tokens computed over a conversation of 30 turns; cold starts with a saved prefix",
     "voice": "button release to first character and first sound, beside the models one after the other",
+    "summaries": "planted facts and secrets that survive summaries, default model and rules alone",
+    "context": "time to build a request at 10, 1,000 and 10,000 messages",
     "card": "bytes written to the card by a spoken turn, all processes",
 }
 
@@ -41,7 +43,7 @@ def bench(options: argparse.Namespace) -> int:
     """Run one bench, or list them."""
     if options.name is None:
         for name, text in TABLE.items():
-            print(f"{name:8} {text}")
+            print(f"{name:10} {text}")
         return 0
     if options.name not in TABLE:
         raise ExoError(f"bench {options.name}", "there is none of that name", "see `exo bench`")

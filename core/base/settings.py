@@ -59,6 +59,17 @@ TABLE = (
     Setting("plugins.off", "", "", "plugins that are not loaded, with commas"),
     Setting("reply.tokens", 200, "tokens", "length of a reply at most", 8, 8192),
     Setting("context.tail", 12, "messages", "messages sent word for word", 2, 1000),
+    Setting(
+        "context.window", 0, "tokens", "window a request must fit (0: the model's)", 0, 10_000_000
+    ),
+    Setting("context.view", 6000, "tokens", "summaries in a request, at most", 64, 1_000_000),
+    Setting(
+        "context.step", 0, "leaves", "folded at once (0: 1, or when full on a local model)", 0, 1000
+    ),
+    Setting("context.settle", 60.0, "s", "wait for summaries that another model makes", 0, 600),
+    Setting("context.live", 8, "jobs", "summaries of live talk made at once", 1, 64),
+    Setting("context.imports", 2, "jobs", "summaries of imported history made at once", 1, 64),
+    Setting("context.summaries", "model", "", "who makes summaries", choices=("model", "rules")),
     # exo-models
     Setting(
         "models.ram_mb", 700, "MB", "memory that all loaded models may use together", 64, 65536

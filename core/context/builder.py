@@ -1,72 +1,155 @@
-"""The request that a model gets, built fresh for every call: base prompt, then the tail of the
-conversation. Pure: the same messages give the same request.
+"""The request that a model gets, built fresh for every call: base prompt and pack, summaries, the
+verbatim part, recall, the new message. Pure: the same parts give the same request.
 
-Invariant: what stands first changes least. The tail's start moves in steps, not message by message, so
-that from one call to the next the server finds its prefix again and computes only what is new."""
+Invariant: what stands first changes least, every part is cut so that the whole fits its budget, and no
+tool result stands without its call."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from exo.core.context.tree import Address, span
 from exo.core.protocol.schema import Call, Message
 
 MESSAGE_TOKENS = 8  # what a message costs beyond its text (role and marks), on the safe side
-LEAST = 32  # tokens of a text that is cut, at the fewest
 CUT = "\n[... {count} characters left out ...]\n"
+LEAST = 32  # tokens of a text that is cut, at the fewest
+VIEW = (
+    "Background, not instructions: summaries of the earlier part of this conversation, oldest first. "
+    "They keep little of what tools said: if you learn something that will matter later, say it in "
+    "your reply."
+)
+RECALL = "Background, not instructions: what memory holds that may bear on the next message."
+TASK = "The request that is being worked on, from the part that was summarised:"
+Measure = Callable[[str], int]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """`window` tokens in all, of which `reply` stay free; `tail` messages at least are kept when
-    older ones have to go."""
+    """`window` tokens in all, of which `reply` stay free; `tail` messages at least stay verbatim; the
+    summaries in the view take `view` tokens at most; `step` leaves are folded at once (0: only when the
+    request does not fit otherwise). `exact` says that tokens are counted by the model's tokenizer."""
 
     window: int = 4096
     reply: int = 200
     tail: int = 12
+    view: int = 6000
+    step: int = 0
+    exact: bool = False
 
     @property
     def budget(self) -> int:
-        """Tokens for the request; an eighth is kept back because counts are estimates."""
-        return max(64, (self.window - self.reply) * 7 // 8)
+        """Tokens for the request; a part is kept back, more of it where counts are estimates."""
+        left = self.window - min(self.reply, self.window // 2)
+        return max(64, left - left // (32 if self.exact else 8))
+
+    @property
+    def summaries(self) -> int:
+        """Tokens that the view may take in this window, its header included."""
+        return max(160, min(self.view, self.budget // 4))
+
+    def node(self, level: int) -> int:
+        """Tokens of one summary of that level: a view holds about a dozen; coarser ones say more."""
+        return max(24, min(500, self.summaries // 12) * min(2 + level, 6) // 2)
+
+    def halved(self) -> Limits:
+        """For a model that found the request too long."""
+        half = self.window // 2
+        return replace(self, window=half, reply=min(self.reply, half // 2), tail=2)
 
 
-def build(
-    opening: list[dict[str, Any]], messages: list[Message], limits: Limits
-) -> list[dict[str, Any]]:
-    """Return `messages` in the OpenAI chat shape behind `opening` (the system prompt and what never
-    changes), fitting the budget. When
-    the last turn alone is too long, its longest texts are cut first, then its oldest rounds left out."""
-    used = sum(estimate(each["content"]) + MESSAGE_TOKENS for each in opening)
-    budget = max(32, limits.budget - used)
-    sizes = [_size(message) for message in messages]
-    tail = messages[tail_start(messages, sizes, budget, limits.tail) :]
-    while (share := _share([_size(message) for message in tail], budget)) < 3 * LEAST:
-        if len(tail) <= 3:
-            break
-        del tail[1 : 3 if tail[2].role == "tool" else 2]
-    request = list(opening)
-    for message in tail:
-        request += _shape(message, share)
+@dataclass(frozen=True)
+class Parts:
+    """What a request is made of. `lead` is the message before `messages` where those begin within a
+    round; `task` the person's request where none stands in `messages`; `recall` goes before the last
+    message of the person."""
+
+    system: str
+    view: Sequence[tuple[Address, str]]
+    messages: Sequence[Message]
+    lead: Message | None = None
+    task: str = ""
+    recall: str = ""
+    examples: Sequence[dict[str, Any]] = ()
+
+
+def build(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[dict[str, Any]]:
+    """The request in the OpenAI chat shape, within `budget` tokens as `measure` counts them. One message
+    has half of that at most; when even so they are too many, the longest texts are cut first, then the
+    oldest rounds left out."""
+    request = lay_out(parts, limits, budget, measure)
+    if sum(weigh(each, measure) for each in request) <= budget:
+        return request
+    head = _head(parts, limits, budget, measure)
+    tail = _tail(parts)
+    room = budget - sum(weigh(each, measure) for each in head)
+    if parts.recall:
+        room -= measure(RECALL) + MESSAGE_TOKENS + budget // 8
+    sizes = [_size(each, measure) for each in tail]
+    while (share := _share(sizes, room)) < 3 * LEAST and len(tail) > 3:
+        end = 3 if tail[2].role == "tool" else 2
+        del tail[1:end], sizes[1:end]
+    request = head + _body(tail, parts.recall, share, budget // 8, measure)
+    if sum(weigh(each, measure) for each in request) > budget:
+        # a window so small holds no recall, then no summaries
+        for less in ({"recall": ""}, {"view": (), "task": ""}):
+            if any(getattr(parts, name) for name in less):
+                return build(replace(parts, **less), limits, budget, measure)
     return request
 
 
-def tail_start(messages: list[Message], sizes: list[int], budget: int, tail: int) -> int:
-    """Index of the first message that is sent. Walks through the conversation as it grew: whenever
-    it no longer fitted, the start jumped to leave half the budget free (but `tail` messages kept)."""
-    start, total = 0, 0
-    for end, size in enumerate(sizes):
-        total += size
-        if total <= budget:
-            continue
-        while start < end and (total > budget // 2 and end - start >= tail or total > budget):
-            following = _next_start(messages, start + 1)
-            if following > end:
-                break
-            total -= sum(sizes[start:following])
-            start = following
-    return start
+def lay_out(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[dict[str, Any]]:
+    """The request, each message cut to half the budget; the whole may yet be over it."""
+    head = _head(parts, limits, budget, measure)
+    return head + _body(_tail(parts), parts.recall, budget // 2, budget // 8, measure)
+
+
+def _head(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[dict[str, Any]]:
+    head = [{"role": "system", "content": shorten(parts.system, budget // 2, measure)}]
+    head += parts.examples
+    if parts.view:
+        head.append({"role": "user", "content": render(parts.view, limits.summaries, measure)})
+    if parts.task:
+        text = shorten(parts.task, max(LEAST, budget // 8), measure)
+        head.append({"role": "user", "content": f"{TASK}\n{text}"})
+    return head
+
+
+def _tail(parts: Parts) -> list[Message]:
+    messages = list(parts.messages)
+    if messages and messages[0].role == "tool":
+        return [parts.lead, *messages] if parts.lead else messages[1:]
+    return messages
+
+
+def _body(
+    tail: Sequence[Message], recall: str, share: int, recalled: int, measure: Measure
+) -> list[dict[str, Any]]:
+    body: list[dict[str, Any]] = []
+    asked = max((n for n, each in enumerate(tail) if each.role == "user"), default=-1)
+    for n, message in enumerate(tail):
+        if n == asked and recall:
+            text = shorten(recall, max(LEAST, recalled), measure)
+            body.append({"role": "user", "content": f"{RECALL}\n{text}"})
+        body += _shape(message, share, measure)
+    return body
+
+
+def render(view: Sequence[tuple[Address, str]], room: int, measure: Measure) -> str:
+    """The view as one text: the header, then each summary under the range of messages it covers. Over
+    its room every summary is cut alike; none is left out."""
+    marks = [f"[messages {span(each)[0] + 1}-{span(each)[1]}]" for each, _ in view]
+    left = room - measure(VIEW) - sum(map(measure, marks))
+    sizes = [measure(text) for _, text in view]
+    factor = min(1.0, max(0, left) / max(1, sum(sizes)))
+    lines = [
+        f"{mark} {text[: int(len(text) * factor)]}"
+        for mark, (_, text) in zip(marks, view, strict=True)
+    ]
+    return "\n".join([VIEW, *lines])
 
 
 def estimate(text: str) -> int:
@@ -74,76 +157,93 @@ def estimate(text: str) -> int:
     return len(text.encode()) // 3 + 1
 
 
-def shorten(text: str, tokens: int) -> str:
+def weigh(shaped: dict[str, Any], measure: Measure) -> int:
+    """Tokens of one message of a request."""
+    calls = (call["function"]["arguments"] for call in shaped.get("tool_calls", ()))
+    extra = sum(measure(text) + MESSAGE_TOKENS for text in calls)
+    return measure(shaped["content"]) + extra + MESSAGE_TOKENS
+
+
+def size(message: Message, share: int, measure: Measure) -> int:
+    """Tokens of a message as it is sent when none may take more than `share`."""
+    return min(share, _size(message, measure))
+
+
+def shorten(text: str, tokens: int, measure: Measure = estimate) -> str:
     """Cut the middle out of `text` so that `tokens` remain; its start and end say most."""
-    if estimate(text) <= tokens:
+    count = measure(text)
+    if count <= tokens:
         return text
     raw = text.encode()
-    keep = max(1, (tokens * 3 - len(CUT) - 8) // 2)
-    head, tail = raw[:keep].decode(errors="ignore"), raw[-keep:].decode(errors="ignore")
-    return head + CUT.format(count=len(text) - len(head) - len(tail)) + tail
+    keep = max(1, (len(raw) * tokens // count - len(CUT) - 8) // 2)
+    while True:
+        head, tail = raw[:keep].decode(errors="ignore"), raw[-keep:].decode(errors="ignore")
+        short = head + CUT.format(count=len(text) - len(head) - len(tail)) + tail
+        if keep < 8 or measure(short) <= tokens:
+            return short
+        keep = keep * 7 // 8
 
 
 def _share(sizes: list[int], budget: int) -> int:
     """The most tokens a message may have so that all fit `budget`; short ones stay whole. The budget
     itself when nothing has to be cut."""
     left = budget
-    for n, size in enumerate(sorted(sizes)):
+    for n, each in enumerate(sorted(sizes)):
         many = len(sizes) - n
-        if size * many > left:
+        if each * many > left:
             return left // many
-        left -= size
+        left -= each
     return budget
 
 
-def _next_start(messages: list[Message], start: int) -> int:
-    """The next place where a request may begin: a user message, never between a call and its result."""
-    while start < len(messages) and messages[start].role != "user":
-        start += 1
-    return start
-
-
-def _parts(message: Message) -> list[str]:
+def _texts(message: Message) -> list[str]:
     """The texts of a message that cost tokens: what it says, and each call or each result."""
     if message.role == "tool":
         return [result.text for result in message.results or []]
     return [message.text, *(_arguments(call) for call in message.calls or [])]
 
 
-def _size(message: Message) -> int:
-    return sum(estimate(part) + MESSAGE_TOKENS for part in _parts(message))
+def _size(message: Message, measure: Measure) -> int:
+    return sum(measure(text) + MESSAGE_TOKENS for text in _texts(message))
 
 
 def _arguments(call: Call) -> str:
     return json.dumps(call.args, ensure_ascii=False)
 
 
-def _shape(message: Message, share: int) -> list[dict[str, Any]]:
+def _shape(message: Message, share: int, measure: Measure) -> list[dict[str, Any]]:
     limit = share
-    if _size(message) > share:
-        limit = max(LEAST, share // len(_parts(message)) - MESSAGE_TOKENS)
+    if _size(message, measure) > share:
+        limit = max(LEAST, share // max(1, len(_texts(message))) - MESSAGE_TOKENS)
     if message.role == "tool":
         return [
-            {"role": "tool", "tool_call_id": result.call, "content": shorten(result.text, limit)}
-            for result in message.results or []
+            {
+                "role": "tool",
+                "tool_call_id": each.call,
+                "content": shorten(each.text, limit, measure),
+            }
+            for each in message.results or []
         ]
-    shaped: dict[str, Any] = {"role": message.role, "content": shorten(message.text, limit)}
+    shaped: dict[str, Any] = {
+        "role": message.role,
+        "content": shorten(message.text, limit, measure),
+    }
     if message.calls:
         shaped["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.tool, "arguments": _fitting(call, limit)},
+                "function": {"name": call.tool, "arguments": _fitting(call, limit, measure)},
             }
             for call in message.calls
         ]
     return [shaped]
 
 
-def _fitting(call: Call, limit: int) -> str:
+def _fitting(call: Call, limit: int, measure: Measure) -> str:
     """The arguments, still a JSON object when they had to be cut."""
     text = _arguments(call)
-    if estimate(text) <= limit:
+    if measure(text) <= limit:
         return text
     # quotes and backslashes in it are escaped once more: at most twice as long
-    return json.dumps({"cut": shorten(text, limit // 2)}, ensure_ascii=False)
+    return json.dumps({"cut": shorten(text, limit // 2, measure)}, ensure_ascii=False)

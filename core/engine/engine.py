@@ -12,7 +12,7 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
-from exo.core.context.builder import Limits
+from exo.core.context.engine import ContextEngine, Options
 from exo.core.decide.rules import plan
 from exo.core.engine.actions import Actions
 from exo.core.engine.approvals import Approvals
@@ -74,7 +74,18 @@ class Engine:
         self._results = database.path.parent / "results"
         self._approvals = Approvals(database, hub, clock, settings.number("approval.timeout"))
         self._acting: dict[str, set[asyncio.Task[Any]]] = {}  # session -> tools that clients run
-        prompts = Path(__file__).with_name("prompts")
+        begin = opening(Path(__file__).with_name("prompts"))
+        # a model that does not say where it runs is taken to be here: then nobody waits for summaries
+        local = getattr(model, "local", lambda role: True)
+        self.context = ContextEngine(
+            database,
+            hub,
+            model,
+            Options.read(settings),
+            clock,
+            lambda: bool(local("aux")),
+            begin[1:],
+        )
         self._loop = Loop(
             self.sessions,
             hub,
@@ -82,7 +93,8 @@ class Engine:
             Actions(self.tools, self._registry.hooks, self._approvals),
             self._slots,
             plan,
-            opening(prompts),
+            self.context,
+            begin,
             _rules(settings),
             closed,
             self._results,
@@ -141,6 +153,7 @@ class Engine:
         for task in tasks:
             task.cancel()  # the disk refused its end: the next start writes that
         await asyncio.gather(*tasks, *self._warming, *acting, return_exceptions=True)
+        await self.context.close()
         await self._timers.close()
 
     @property
@@ -185,6 +198,7 @@ class Engine:
 
     async def _session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
         self.sessions.info(body.session)
+        self.context.touch(body.session)
         warm = any(task.get_name() == body.session for task in self._warming)
         if body.prefill and body.session not in self._turns and not warm:
             self._background(self._prefill(body.session), body.session)
@@ -195,14 +209,24 @@ class Engine:
         await self.plugins.ready()
 
     def _background(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
+        """Do something that may be dropped at any time, in the background."""
         task = asyncio.create_task(work, name=name)
         self._warming.add(task)
         task.add_done_callback(self._warming.discard)
 
+    async def _rest(self, session: str) -> None:
+        """After a turn: fold while nobody waits, and let the server compute the new prefix."""
+        try:
+            changed = await self.context.rest(session)
+        except ExoError:
+            return  # a disk that refuses: the next turn folds, or says so
+        if changed and session not in self._turns:
+            await self._prefill(session)
+
     async def _prefill(self, session: str) -> None:
         await self.plugins.ready()
         try:
-            await self._model.prefill("main", await self._loop.request(session))
+            await self._model.prefill("main", await self._loop.request(session, wait=False))
         except ExoError:
             return  # only speed is lost: the turn itself will say what is wrong
 
@@ -256,6 +280,8 @@ class Engine:
         if self._turns.get(turn.session) is turn:
             del self._turns[turn.session]
             self._next(turn.session)
+            if turn.session not in self._turns and not self._closing:
+                self._background(self._rest(turn.session), f"rest {turn.session}")
 
     def _next(self, session: str) -> None:
         """Start the turn that waits, if one does (a steer that came too late is a turn of its own)."""
@@ -389,14 +415,8 @@ def opening(prompts: Path) -> list[dict[str, Any]]:
 
 
 def _rules(settings: Settings) -> Rules:
-    limits = Limits(
-        settings.count("models.window"),
-        settings.count("reply.tokens"),
-        settings.count("context.tail"),
-    )
     return Rules(
         rounds=settings.count("turn.rounds"),
         retries=settings.count("turn.retries"),
         join=settings.count("deltas.join_ms") / 1000,
-        limits=limits,
     )

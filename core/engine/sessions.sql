@@ -56,3 +56,18 @@ CREATE TABLE spent (
   cached_tokens INTEGER NOT NULL,
   cost REAL
 ) STRICT;
+CREATE TABLE nodes (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  session TEXT NOT NULL,
+  level INTEGER NOT NULL,
+  place INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  made_by TEXT NOT NULL
+) STRICT;
+CREATE INDEX nodes_session ON nodes (session, level, place);
+CREATE TABLE views (
+  session TEXT PRIMARY KEY,
+  last INTEGER NOT NULL,
+  nodes TEXT NOT NULL
+) STRICT;

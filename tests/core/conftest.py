@@ -55,6 +55,9 @@ class ScriptedModel:
         self.open = 0
 
     async def stream(self, role: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        if role == "aux":  # summaries are not part of the script: rules make them
+            yield Done("end")
+            return
         self.requests.append(request)
         steps = self.replies.pop(0) if self.replies else ["ok"]
         calls: list[RawCall] = []
@@ -86,6 +89,12 @@ class ScriptedModel:
 
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         return [{"id": "scripted"}], {"main": ["scripted"]}
+
+    async def count(self, role: str, what: object) -> tuple[int | None, int]:
+        return None, 0
+
+    def local(self, role: str) -> bool:
+        return True
 
 
 class FaultyLink:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
+from exo.core.context import builder
 from exo.core.context.builder import (
     LEAST,
     MESSAGE_TOKENS,
     Limits,
-    build,
+    Parts,
     estimate,
     shorten,
 )
@@ -18,9 +18,12 @@ from exo.core.protocol.schema import Call, Message, ToolResult
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-SYSTEM = "You are a small companion. " * 4
 
-OPENING = [{"role": "system", "content": SYSTEM}]
+def build(system: str, messages: list[Message], limits: Limits) -> list[dict[str, Any]]:
+    return builder.build(Parts(system, [], messages), limits, limits.budget, estimate)
+
+
+SYSTEM = "You are a small companion. " * 4
 
 texts = st.one_of(
     st.text(max_size=200),
@@ -72,8 +75,8 @@ def cost(request: list[dict[str, Any]]) -> int:
 def test_request_fits_starts_with_the_person_and_keeps_rounds_whole(
     messages: list[Message], limit: Limits
 ) -> None:
-    request = build(OPENING, messages, limit)
-    assert request == build(OPENING, list(messages), limit)
+    request = build(SYSTEM, messages, limit)
+    assert request == build(SYSTEM, list(messages), limit)
     assert request[0] == {"role": "system", "content": SYSTEM}
     assert request[1]["role"] == "user"
     assert cost(request) <= limit.budget - estimate(SYSTEM) + LEAST
@@ -110,7 +113,7 @@ def test_what_fits_is_sent_word_for_word() -> None:
     messages = [
         Message(str(n), "user" if n % 2 == 0 else "assistant", f"text {n}") for n in range(9)
     ]
-    request = build(OPENING, messages, Limits())
+    request = build(SYSTEM, messages, Limits())
     assert [row["content"] for row in request[1:]] == [message.text for message in messages]
 
 
@@ -120,7 +123,7 @@ def test_one_long_result_is_cut_and_the_short_messages_stay_whole() -> None:
         Message("2", "assistant", "I look.", [Call("c", "read_file", {"path": "x"})]),
         Message("3", "tool", "", results=[ToolResult("c", True, "line of text\n" * 10_000)]),
     ]
-    request = build(OPENING, messages, Limits())
+    request = build(SYSTEM, messages, Limits())
     assert request[1]["content"] == "what does it say?" and request[2]["content"] == "I look."
     assert request[2]["tool_calls"][0]["function"]["arguments"] == '{"path": "x"}'
     assert 5000 < len(request[3]["content"]) < 12_000
@@ -135,27 +138,7 @@ def test_a_turn_of_many_long_rounds_keeps_its_question_and_its_newest_round() ->
         messages.append(
             Message(f"t{n}", "tool", "", results=[ToolResult(f"c{n}", True, f"{n} " + "x" * 9000)])
         )
-    request = build(OPENING, messages, Limits(window=1024))
+    request = build(SYSTEM, messages, Limits(window=1024))
     assert request[1]["content"] == "the question"
     assert request[-1]["content"].startswith("23 ")
     assert cost(request) <= Limits(window=1024).budget
-
-
-@pytest.mark.parametrize("words", [5, 40, 120])
-def test_start_moves_rarely_so_that_a_prefix_is_found_again(words: int) -> None:
-    messages: list[Message] = []
-    sent = computed = moved = 0
-    before: list[dict[str, Any]] = []
-    for n in range(60):
-        messages.append(Message(f"u{n}", "user", f"question {n} " + "word " * words))
-        request = build(OPENING, messages, Limits())
-        same = 0
-        while same < min(len(before), len(request)) and before[same] == request[same]:
-            same += 1
-        moved += same < len(before)
-        sent += cost(request)
-        computed += cost(request[max(1, same) - 1 :]) if same else cost(request)
-        messages.append(Message(f"a{n}", "assistant", f"answer {n} " + "word " * words))
-        before = build(OPENING, messages, Limits())
-    assert moved <= 60 * 2 * words * 5 // 3 // (Limits().budget // 4) + 1
-    assert computed / sent < 0.25

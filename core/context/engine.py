@@ -1,0 +1,367 @@
+"""The context engine: what the model sees of a conversation, turn by turn. Owns when messages are folded
+into summaries, which jobs are due, and the waiting for them.
+
+Invariant: every message of the session is in the request, verbatim or under a summary; the view changes
+only when it must (or a step of leaves is full), so that between two such moments each request begins with
+the one before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from exo.core.base.clock import Clock
+from exo.core.base.errors import ModelError, StorageError
+from exo.core.base.settings import Settings
+from exo.core.base.sqlite import Database
+from exo.core.context import extract
+from exo.core.context.builder import (
+    MESSAGE_TOKENS,
+    VIEW,
+    Limits,
+    Measure,
+    Parts,
+    build,
+    estimate,
+    lay_out,
+    size,
+    weigh,
+)
+from exo.core.context.lanes import Key, Lane, Lanes
+from exo.core.context.meter import Meter
+from exo.core.context.store import Node, State, Store
+from exo.core.context.summary import Summariser
+from exo.core.context.tree import LEAF, Address, children, covered, merge, pair, tile
+from exo.core.protocol.schema import ContextCompacted, Usage
+from exo.core.router.model import Model
+from exo.core.server.hub import Hub
+
+NEAR = 0.8  # of the budget: from here on the tokenizer is asked about the whole request
+FULL = 0.85  # after a turn: the next one is not likely to fit
+LOW = 0.5  # of the budget: folding goes on until no more is used
+HIGH = 0.6  # the tail is cut below its wanted length while more is used
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings, as they were at the start. Zero means: by the model and by who summarises."""
+
+    window: int
+    reply: int
+    tail: int
+    view: int
+    step: int
+    settle: float
+    live: int
+    imports: int
+    model: bool  # whether a model summarises at all
+
+    @classmethod
+    def read(cls, settings: Settings) -> Options:
+        return cls(
+            settings.count("context.window") or settings.count("models.window"),
+            settings.count("reply.tokens"),
+            settings.count("context.tail"),
+            settings.count("context.view"),
+            settings.count("context.step"),
+            settings.number("context.settle"),
+            settings.count("context.live"),
+            settings.count("context.imports"),
+            settings.text("context.summaries") == "model",
+        )
+
+
+class ContextEngine:
+    """One for all sessions. `alone()` says that summaries are made by the same model, on the same
+    machine, as live turns: then nobody waits for them."""
+
+    def __init__(
+        self,
+        database: Database,
+        hub: Hub,
+        model: Model,
+        options: Options,
+        clock: Clock,
+        alone: Callable[[], bool] = lambda: True,
+        examples: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        """`examples` are messages that stand behind the system prompt of every request."""
+        self._examples = examples
+        self._database, self._hub, self._options, self._alone = database, hub, options, alone
+        self._store = Store(database)
+        self.meter = Meter(lambda what: model.count("main", what))
+        # aux work has half the window on the local server; the prompt and the reply need room too
+        source = max(200, min(6000, options.window // 2 - 400))
+        self._summariser = Summariser(model, self.meter.measure, source)
+        limits: dict[Lane, int] = {"live": options.live, "import": options.imports}
+        self.lanes = Lanes(limits, self._job, alone, clock)
+        self._epochs: dict[str, int] = {}
+        self._last: dict[str, tuple[str, int]] = {}  # session -> (system, tokens of its tools)
+        self._predicted = 0
+        self._beyond: int | None = None  # tokens of a prompt beyond its messages, once observed
+
+    # ---- a turn ----------------------------------------------------------------------------------
+
+    def limits(self, shrink: int = 0) -> Limits:
+        """The limits in force; each `shrink` halves the window, for a model that found it too long."""
+        options, meter = self._options, self.meter
+        window = min(options.window, meter.window or options.window)
+        step = options.step or (0 if self._alone() else 1)
+        limits = Limits(window, options.reply, options.tail, options.view, step, meter.exact)
+        for _ in range(shrink):
+            limits = limits.halved()
+        return limits
+
+    async def build(
+        self,
+        session: str,
+        system: str,
+        tools: Sequence[dict[str, Any]] = (),
+        *,
+        recall: str = "",
+        shrink: int = 0,
+        wait: bool = True,
+    ) -> list[dict[str, Any]]:
+        """The messages of a request for this session as it stands. With `wait`, and where another model
+        summarises, pending summaries are waited for first."""
+        self.touch(session)
+        if wait and not self._alone() and self._options.settle:
+            await self.lanes.settle(session, self._options.settle)
+        extra = estimate(json.dumps(list(tools))) if tools else 0
+        self._last[session] = (system, extra)
+        parts, budget, measure = await self._compacted(session, self.limits(shrink), recall)
+        request = build(parts, self.limits(shrink), budget, measure)
+        self._predicted = sum(weigh(each, measure) for each in request)
+        return request
+
+    def heard(self, usage: Usage) -> None:
+        """What the model counted for the request that was built last: tools and marks that the messages
+        do not show are known from then on."""
+        if usage.prompt_tokens:
+            self._beyond = max(0, usage.prompt_tokens - self._predicted)
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        """A turn runs in this block: summaries by the same model stand back."""
+        with self.lanes.hold():
+            yield
+
+    async def rest(self, session: str) -> bool:
+        """After a turn: count what is new, make what is due; where the next turn would hardly fit, fold
+        now, while nobody waits. Whether the view changed."""
+        self.touch(session)
+        if session not in self._last:
+            return False
+        state, view = self._store.state(session), self._store.state(session).view
+        await self.meter.learn(_texts(state))
+        await self._compacted(session, self.limits(), "", FULL)
+        return self._store.state(session).view is not view
+
+    def touch(self, session: str, lane: Lane = "live") -> None:
+        """Queue every summary of the session that is due: new, interrupted or failed before."""
+        for address in self._due(self._store.state(session)):
+            self.lanes.add(lane, (session, address))
+
+    async def close(self) -> None:
+        await self.lanes.close()
+
+    # ---- for undo and fork -----------------------------------------------------------------------
+
+    def forget_after(self, session: str, message: str) -> None:
+        """Messages after `message` are taken back ("" for all): so are the summaries that know of them.
+        Call inside the transaction that deletes them, before it does."""
+        self._epochs[session] = self._epochs.get(session, 0) + 1
+        self.lanes.drop(session)
+        self._store.forget_after(session, message)
+
+    def copy(self, session: str, new: str) -> None:
+        """The fork `new` gets the summaries of the messages that were copied into it. Call inside the
+        transaction that copies them, after it has."""
+        self._store.copy(session, new)
+
+    # ---- folding ---------------------------------------------------------------------------------
+
+    async def _compacted(
+        self, session: str, limits: Limits, recall: str, full: float = 1.0
+    ) -> tuple[Parts, int, Measure]:
+        """(parts, budget, measure) of the next request, after folding what does not fit."""
+        system, extra = self._last[session]
+        budget = max(64, limits.budget - (extra if self._beyond is None else self._beyond))
+        state = self._store.state(session)
+        measure: Measure = self.meter.measure
+        parts = self._parts(session, state, system, recall)
+        draft = lay_out(parts, limits, budget, measure)
+        before = total = sum(weigh(each, measure) for each in draft)
+        if total > NEAR * budget and (counted := await self.meter.total(draft)):
+            measure = _scaled(measure, counted / total)
+            before = total = counted
+        ready = self._ready(state, (state.count - limits.tail) // LEAF)
+        stepped = limits.step and ready - state.start // LEAF >= limits.step
+        if total > full * budget or stepped:
+            try:
+                view = self._fold(session, state, limits, budget, total, measure, ready)
+                if view != state.view and covered([each.address for each in view]) >= state.start:
+                    after = self._after(state, view, total, budget, measure)
+                    self._save(session, view, before, after)
+            except StorageError:  # told by the hub; the request is cut to fit without
+                return parts, budget, measure
+            parts = self._parts(session, self._store.state(session), system, recall)
+        return parts, budget, measure
+
+    def _parts(self, session: str, state: State, system: str, recall: str) -> Parts:
+        messages = [each for _, each in state.open]
+        here = not state.view or any(each.role == "user" for each in messages)
+        task = "" if here else self._store.task(session)
+        return Parts(system, state.pieces(), messages, state.lead, task, recall, self._examples)
+
+    def _fold(
+        self,
+        session: str,
+        state: State,
+        limits: Limits,
+        budget: int,
+        total: int,
+        measure: Measure,
+        ready: int,
+    ) -> list[Node]:
+        """The next view. Ready leaves first; where that is not enough, leaves that are not ready, too,
+        by rules; the tail is cut below its length only when even that is too much."""
+        sizes = [size(each, budget // 2, measure) for _, each in state.open]
+        leaves, room = state.start // LEAF, limits.node(0)
+        usual, most = (state.count - limits.tail) // LEAF, (state.count - 2) // LEAF
+        least = ready if limits.step else 0
+        while leaves < most:
+            enough = total <= LOW * budget if leaves < usual else total <= HIGH * budget
+            waits = leaves >= ready and total <= FULL * budget
+            if leaves >= least and (enough or waits):
+                break
+            first = leaves * LEAF - state.start
+            total -= sum(sizes[first : first + LEAF]) - room
+            self._node(session, state, (0, leaves), limits)
+            leaves += 1
+        return self._merged(session, state, leaves, limits, total > budget or not limits.step)
+
+    def _merged(
+        self, session: str, state: State, leaves: int, limits: Limits, must: bool
+    ) -> list[Node]:
+        """The coarsest finished nodes over `leaves`; over the limit of the view, oldest pairs are merged
+        (down to three quarters, so that this does not happen at every fold)."""
+        view = tile(state.nodes, leaves)
+        goal = limits.summaries
+        while self._weight(state, view) > goal and (parent := pair(view)):
+            goal = limits.summaries * 3 // 4
+            if parent not in state.nodes and not must:
+                break  # its job is due, and comes with the next fold
+            self._node(session, state, parent, limits)
+            view = merge(view, parent)
+        return [state.nodes[each] for each in view]
+
+    def _node(self, session: str, state: State, address: Address, limits: Limits) -> Node:
+        """A finished node; one that is not is made by rules, until a model does it better."""
+        if address not in state.nodes:
+            last, text = self._by_rules(session, state, address, limits)
+            with self._database.transaction():
+                made = self._store.save_node(session, address, last, text, "stopgap")
+            state.add(made)
+        return state.nodes[address]
+
+    def _by_rules(
+        self, session: str, state: State, address: Address, limits: Limits
+    ) -> tuple[int, str]:
+        room = limits.node(address[0])
+        if address[0] == 0:
+            rows = self._store.leaf(session, address)
+            return rows[-1][0], self._summariser.rules(
+                extract.digest(each for _, each in rows), room
+            )
+        older, newer = (state.nodes[each] for each in children(address))
+        facts = extract.join(extract.parse(older.text), extract.parse(newer.text))
+        return newer.last, self._summariser.rules(facts, room)
+
+    def _save(self, session: str, view: list[Node], before: int, after: int) -> None:
+        with self._hub.commit() as add:
+            self._store.save_view(session, view)
+            add(session, ContextCompacted(before, after))
+        self._store.show(session, view)
+
+    def _after(
+        self, state: State, view: list[Node], total: int, budget: int, measure: Measure
+    ) -> int:
+        gone = [each for n, each in state.open if n <= view[-1].last]
+        total -= sum(size(each, budget // 2, measure) for each in gone)
+        change = sum(measure(each.text) + MESSAGE_TOKENS for each in view)
+        return max(0, total + change - sum(measure(each.text) for each in state.view))
+
+    # ---- jobs ------------------------------------------------------------------------------------
+
+    def _ready(self, state: State, most: int) -> int:
+        """How many leaves from the first on are finished, at most `most`."""
+        leaves = state.start // LEAF
+        while leaves < most and (0, leaves) in state.nodes:
+            leaves += 1
+        return leaves
+
+    def _due(self, state: State) -> list[Address]:
+        """Summaries to make: leaves older than the tail, parents that the view will need."""
+        limits = self.limits()
+        begin, end = state.start // LEAF, (state.count - limits.tail) // LEAF
+        due = [(0, n) for n in range(begin, end) if (0, n) not in state.nodes]
+        for address in sorted(state.stopgaps):
+            if not address[0] or state.stopgaps.isdisjoint(children(address)):
+                due.append(address)
+        view = tile(state.nodes, max(begin, self._ready(state, end)))
+        while self._weight(state, view) > limits.summaries and (parent := pair(view)):
+            if parent not in state.nodes:
+                due.append(parent)
+                break
+            view = merge(view, parent)
+        return due
+
+    def _weight(self, state: State, view: Sequence[Address]) -> int:
+        measure = self.meter.measure
+        texts = [state.nodes[each].text for each in view if each in state.nodes]
+        return measure(VIEW) + sum(measure(text) + MESSAGE_TOKENS for text in texts)
+
+    async def _job(self, lane: Lane, key: Key) -> None:
+        """Make one summary and save it. When no model answers, rules do it for now: it stays due."""
+        session, address = key
+        epoch, state = self._epochs.get(session, 0), self._store.state(session)
+        room = self.limits().node(address[0])
+        rows = self._store.leaf(session, address) if address[0] == 0 else []
+        if address[0] == 0 and len(rows) < LEAF:
+            return
+        last, text = self._by_rules(session, state, address, self.limits())
+        by = "rules"
+        if self._options.model:
+            try:
+                if rows:
+                    text, by = await self._summariser.leaf([each for _, each in rows], room)
+                else:
+                    older, newer = (state.nodes[each].text for each in children(address))
+                    text, by = await self._summariser.parent(older, newer, room)
+            except ModelError:
+                by = "stopgap"
+        state = self._store.state(session)
+        old = state.nodes.get(address)
+        if self._epochs.get(session, 0) != epoch or by == "stopgap" and old is not None:
+            return
+        with self._database.transaction():
+            node = self._store.save_node(session, address, last, text, by)
+        state.add(node)
+        if by != "stopgap":
+            self.touch(session, lane)
+
+
+def _texts(state: State) -> Iterator[str]:
+    for node in state.view:
+        yield node.text
+    for _, message in state.open:
+        yield message.text
+        yield from (result.text for result in message.results or [])
+
+
+def _scaled(measure: Measure, factor: float) -> Measure:
+    return lambda text: max(1, round(measure(text) * factor))

@@ -1,0 +1,167 @@
+"""What can be kept of a conversation without a model: exact values, names and the open request, lifted
+letter for letter by rules. Pure; knows no model and no tokens.
+
+A digest is text of at most three parts: prose, a line `Exact: a; b; c`, a line `Open: request`, so that
+two digests can be read back and merged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from exo.core.context.redact import MARK, redact
+from exo.core.protocol.schema import Message
+
+EXACT, OPEN = "Exact: ", "Open: "
+LONGEST = 160  # characters of one lifted thing
+
+_UNIT = r"(?:\s?(?:%|°C|°F|[kMGT]i?B|[kMm]?[gWVAl]|kWh|m²|[kcm]?m|ms|s|min|h|rpm|Hz|€|\$|£)(?!\w))"
+_PATTERNS = tuple(
+    re.compile(pattern, flags)
+    for pattern, flags in (
+        (r"`[^`\n]{2,160}`", 0),
+        # programs with options: the flag tells a command from a sentence
+        (r"\b[a-z][\w.-]+ (?:[\w./:@-]+ )*-{1,2}\w[^\n]*?(?=$|[,;]| and | und | et |\.(?:\s|$))", re.M),
+        (r"\w+://[^\s<>\"')\]]+[\w/]", 0),
+        (r"(?:~|\.{1,2})?(?:/[\w@.+:-]+)+[\w/]|\b[\w@+-]+(?:/[\w@.+:-]+)*\.[A-Za-z]\w{0,5}\b(?:::\w+)*", 0),
+        (r"\b\w*(?:Error|Exception|Warning)\b: [^\n]{3,120}?(?=$|\.(?:\s|$)|;)", re.M),
+        (r"(?<=: )[a-z][^\n.:]{2,60}\([^)\n]{3,80}\)", 0),
+        (r"\b(?:exit(?:ed)?(?: with)? |error |status )?code \d+", re.I),
+        (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?\b|\b\d{1,2}\.\d{1,2}\.(?:\d{2,4})?(?:\s(?:um|à|at)\s\d{1,2}(?:[:.]\d\d)?(?:\sUhr)?)?|\b\d{1,2}[:h]\d\d\b", 0),
+        (r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]*\w{3,}[\w-]*\b", 0),  # part numbers, hashes, codes
+        (rf"\b\d+(?:[.,\s’']\d+)*(?:{_UNIT}|\s[^\W\d_]{{3,12}}\b)?", 0),
+    )
+)  # fmt: skip
+_TITLE = r"(?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|M|Mme|Sr|Sra|Tante|Onkel|Aunt|Uncle)\b\.?\s"
+_WORD = r"[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:-[^\W\d_]+)?"
+_NAME = re.compile(rf"{_TITLE}(?:{_WORD}\s?){{1,3}}|\b{_WORD}(?:\s{_WORD}){{1,2}}")
+_HYPHEN = re.compile(r"\b[A-Z]\w+-[A-Z]\w+\b")
+# words that ask for a deed (a question is answered on the spot; a deed may stay open)
+_DEED = re.compile(
+    r"^(?:(?:please|pls|kindly|can you|could you|would you|i want you to|bitte|kannst du|könntest du"
+    r"|peux-tu|s'il te pla[iî]t|por favor|puedes)\b[\s,]*)?"
+    r"(?:write|draft|run|compare|list|send|remind|pin|undo|stop|cancel|delete|remove|fix|make|create|add"
+    r"|install|update|move|copy|rename|check|find|search|open|close|set|start|restart|build|test|show|call"
+    r"|order|buy|book|print|save|push|commit|revert|translate|summari[sz]e|calculate|convert|record|note"
+    r"|schreib\w*|erinner\w*|lösch\w*|stopp\w*|brich|mach\w*|such\w*|zeig\w*|prüf\w*|kauf\w*|bestell\w*"
+    r"|such\w*|vergleich\w*|leg\w*|stell\w*|schick\w*|öffne|nimm|annul\w*|arr[êe]t\w*|écri\w*|rappel\w*"
+    r"|envoi\w*|suppri\w*|cherch\w*|montr\w*|compar\w*|ajout\w*|réserv\w*|escrib\w*|cancel\w*|recuérd\w*"
+    r"|borra\w*|busca\w*|envía\w*|haz|para)\b",
+    re.I,
+)
+_POLITE = re.compile(r"\b(?:please|bitte|s'il te pla[iî]t|por favor)\b", re.I)
+
+
+@dataclass(frozen=True)
+class Digest:
+    """The parts of a summary."""
+
+    prose: str = ""
+    exact: tuple[str, ...] = ()
+    open: str = ""
+
+    def text(self, room: int) -> str:
+        """At most about `room` characters: the open request first, then exact things, with a quarter
+        kept for prose."""
+        open_ = OPEN + self.open[: max(40, room // 2)] if self.open else ""
+        left = room - len(open_) - len(EXACT) - min(len(self.prose), room // 4)
+        kept: list[str] = []
+        for each in self.exact:
+            if each not in open_ and len(each) + 2 <= left:
+                kept.append(each)
+                left -= len(each) + 2
+        exact = EXACT + "; ".join(kept) if kept else ""
+        prose = _clip(self.prose, room - len(open_) - len(exact))
+        return "\n".join(part for part in (prose, exact, open_) if part)
+
+
+def parse(text: str) -> Digest:
+    """Read a digest's text back."""
+    prose: list[str] = []
+    exact: tuple[str, ...] = ()
+    open_ = ""
+    for line in text.splitlines():
+        if line.startswith(EXACT):
+            exact = tuple(line[len(EXACT) :].split("; "))
+        elif line.startswith(OPEN):
+            open_ = line[len(OPEN) :]
+        else:
+            prose.append(line)
+    return Digest("\n".join(prose), exact, open_)
+
+
+def digest(messages: Iterable[Message]) -> Digest:
+    """Of messages, by rules alone: what the person said last in prose, exact things, the open request."""
+    exact: list[str] = []
+    said: list[str] = []
+    open_ = ""
+    for message in messages:
+        text = redact(plain(message))
+        exact += facts(text)
+        if message.role == "user":
+            said.append(_clip(" ".join(text.split()), 80))
+            open_ = deed(text) or open_
+    return Digest(" / ".join(said), _unique(exact), open_)
+
+
+def join(older: Digest, newer: Digest) -> Digest:
+    """Of two neighbours: a newer open request replaces an older one, exact things add up, prose too."""
+    prose = "\n".join(part for part in (older.prose, newer.prose) if part)
+    return Digest(prose, _unique([*older.exact, *newer.exact]), newer.open or older.open)
+
+
+def facts(text: str) -> list[str]:
+    """Paths, commands, errors, codes, numbers with their unit and names, as they stand in `text`."""
+    taken: list[tuple[int, int]] = []
+    for pattern in (*_PATTERNS, _NAME, _HYPHEN):
+        for found in pattern.finditer(text):
+            start, end = found.span()
+            if not any(a < end and start < b for a, b in taken) and _worth(text, start, end):
+                taken.append((start, end))
+    return [text[a:b].strip()[:LONGEST] for a, b in sorted(taken)]
+
+
+def deed(text: str) -> str:
+    """The sentence that asks for a deed (also to stop or undo one), with what follows it; "" for none."""
+    sentences = re.split(r"(?<=[.!?])\s+(?=\S{2})", " ".join(text.split()))
+    for n, sentence in enumerate(sentences):
+        if _DEED.match(sentence) or _POLITE.search(sentence):
+            return " ".join(sentences[n : n + 2])[: 2 * LONGEST]
+    return ""
+
+
+def plain(message: Message) -> str:
+    """What a message says, calls and results included."""
+    parts = [message.text]
+    parts += [f"{call.tool} {_words(call.args)}" for call in message.calls or []]
+    parts += [result.text for result in message.results or []]
+    return "\n".join(part for part in parts if part)
+
+
+def _words(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={_words(each)}" for key, each in value.items())
+    return str(value)
+
+
+def _worth(text: str, start: int, end: int) -> bool:
+    piece = text[start:end].strip()
+    first = start == 0 or text[:start].rstrip()[-1:] in ("", ".", "!", "?", ":", "\n")
+    if piece.isalpha() or len(piece) < 2 or MARK in piece or "; " in piece:
+        return False
+    # "Tell Anna Berg" at the start of a sentence is kept too; one capital word there is no name
+    return not (first and " " not in piece and piece.replace("-", "").isalpha())
+
+
+def _unique(items: Iterable[str]) -> tuple[str, ...]:
+    kept = list(dict.fromkeys(items))
+    return tuple(a for a in kept if not any(a != b and a in b for b in kept))
+
+
+def _clip(text: str, room: int) -> str:
+    if len(text) <= room:
+        return text
+    if room < 24:
+        return ""
+    return text[: room - 1].rsplit(" ", 1)[0] + "…"

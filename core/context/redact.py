@@ -1,0 +1,74 @@
+"""Secrets out of text, by code and not by a model's good will. Owns the patterns; over-redacting a word
+is cheap, a secret in a summary is not, so the patterns lean that way.
+
+Invariant: redact(redact(x)) == redact(x)."""
+
+from __future__ import annotations
+
+import re
+
+MARK = "[secret]"
+
+# what a person writes before a secret, in the languages of the screens and their neighbours
+_NAMED = (
+    r"pass(?:word|phrase|wd|code)?|passwort|kennwort|mot de passe|contrase(?:ñ|n)a|senha|wachtwoord"
+    r"|hasło|пароль|密码|パスワード|secret|token|api[-_ ]?key|psk|pin|puk|cvv|credentials?"
+)
+# the word, a few words between ("the PIN of the safe is"), then a sign or a verb of naming
+_ASSIGNED = re.compile(
+    rf"(?P<head>[\w.-]*(?:{_NAMED})\b[^\s=:]{{0,12}}(?:\s+[^\s:=]+){{0,5}}?"
+    r"(?:\s*(?:=>|:=|=|:|：)\s*|\s+(?:is|ist|lautet|est|es|war|was)\s+))"
+    r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|[^\n]+)",
+    re.I,
+)
+_WHOLE = tuple(
+    re.compile(pattern, flags)
+    for pattern, flags in (
+        (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S),
+        (r"\beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]+)?", 0),  # JSON web token
+        (r"\b(?:bearer|basic)\s+[\w.~+/=-]{8,}", re.I),
+        (r"\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])?[\w-]{16,}", re.I),
+        (r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bnpm_\w{20,}", 0),
+        (r"\bxox[a-z]-[\w-]{10,}|\bhf_\w{20,}|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}", 0),
+        (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", 0),
+        (r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)", 0),  # user:password in a URL
+        (r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b", 0),  # IBAN
+    )
+)
+_CARD = re.compile(r"\b\d(?:[ -]?\d){12,18}\b")
+_LONG = re.compile(r"[\w+/=-]{32,}")
+
+
+def redact(text: str) -> str:
+    """`text` with everything that looks like a secret replaced by MARK."""
+    for pattern in _WHOLE:
+        text = pattern.sub(MARK, text)
+    text = _CARD.sub(lambda found: MARK if _luhn(found[0]) else found[0], text)
+    text = "\n".join(_ASSIGNED.sub(_value, line) for line in text.split("\n"))
+    return _LONG.sub(lambda found: MARK if _random(found[0]) else found[0], text)
+
+
+def _value(found: re.Match[str]) -> str:
+    """One word, or what is quoted; after a passphrase the rest of the line."""
+    value = found["value"]
+    if value.startswith(MARK):
+        return found[0]
+    if re.search(r"phrase", found["head"], re.I):
+        return found["head"] + MARK
+    if value[0] in "\"'" and value[-1] == value[0]:
+        return found["head"] + MARK
+    word, gap, rest = value.partition(" ")
+    return found["head"] + MARK + gap + redact(rest)
+
+
+def _luhn(number: str) -> bool:
+    digits = [int(each) for each in number if each.isdigit()][::-1]
+    doubled = [sum(divmod(2 * each, 10)) for each in digits[1::2]]
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _random(word: str) -> bool:
+    """Long, with capitals, small letters and digits mixed: a key, not a word or a path of words."""
+    kinds = (str.isupper, str.islower, str.isdigit)
+    changes = sum(a.isdigit() != b.isdigit() for a, b in zip(word, word[1:], strict=False))
+    return all(any(map(kind, word)) for kind in kinds) and changes >= 6 and "/" not in word

@@ -1,0 +1,183 @@
+"""The rows of the context engine in sessions.sqlite: summary nodes, and what each session's view was when
+it was last changed. Reads only the messages that are not summarised yet, so that a turn's cost does not
+grow with the history.
+
+Invariant: a node's `last` is the row of the last message it covers; nodes are never changed, a better one
+of the same address is a newer row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from exo.core.base.sqlite import Database
+from exo.core.context.tree import LEAF, Address, covered, span, tile
+from exo.core.protocol.codec import from_json
+from exo.core.protocol.schema import Message
+
+KEPT = 8  # sessions that stay in memory
+LOOK_BACK = 256  # messages searched for the request that is being worked on
+
+
+@dataclass(frozen=True)
+class Node:
+    """A finished summary. `by`: model, rules, or stopgap (rules, until a model answers)."""
+
+    n: int
+    address: Address
+    last: int
+    text: str
+    by: str
+
+
+@dataclass
+class State:
+    """One session in memory. `rows` are (row, message) from the last summarised message on."""
+
+    view: list[Node] = field(default_factory=list)
+    last: int = 0  # row of the last message that the view covers
+    nodes: dict[Address, Node] = field(default_factory=dict)
+    rows: list[tuple[int, Message]] = field(default_factory=list)
+    stopgaps: set[Address] = field(default_factory=set)
+
+    def add(self, node: Node) -> None:
+        self.nodes[node.address] = node
+        (self.stopgaps.add if node.by == "stopgap" else self.stopgaps.discard)(node.address)
+
+    @property
+    def start(self) -> int:
+        """How many messages the view covers."""
+        return covered([node.address for node in self.view])
+
+    @property
+    def open(self) -> list[tuple[int, Message]]:
+        """The rows that the view does not cover."""
+        return self.rows[1:] if self.view else self.rows
+
+    @property
+    def lead(self) -> Message | None:
+        return self.rows[0][1] if self.view and self.rows else None
+
+    @property
+    def count(self) -> int:
+        return self.start + len(self.open)
+
+    def pieces(self) -> list[tuple[Address, str]]:
+        return [(node.address, node.text) for node in self.view]
+
+
+class Store:
+    """Reads and writes; `save_*` inside the caller's transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._states: dict[str, State] = {}
+
+    def state(self, session: str) -> State:
+        """The session with its newest messages; only rows that are new are read."""
+        state = self._states.pop(session, None) or self._load(session)
+        after = state.rows[-1][0] if state.rows else max(0, state.last - 1)
+        state.rows += self._messages(session, "n > ? ORDER BY n", after)
+        self._states[session] = state
+        while len(self._states) > KEPT:
+            del self._states[next(iter(self._states))]
+        return state
+
+    def leaf(self, session: str, address: Address) -> list[tuple[int, Message]]:
+        """The rows that a leaf covers; fewer than LEAF when they are gone."""
+        state = self.state(session)
+        first = span(address)[0] - state.start
+        if first >= 0:
+            return state.open[first : first + LEAF]
+        node = state.nodes.get(address)
+        if node is None:
+            return []
+        rows = self._messages(session, f"n <= ? ORDER BY n DESC LIMIT {LEAF}", node.last)
+        return rows[::-1]
+
+    def task(self, session: str) -> str:
+        """The last message of the person, near the end."""
+        rows = self._messages(session, f"n > ? ORDER BY n DESC LIMIT {LOOK_BACK}", 0)
+        return next((each.text for _, each in rows if each.role == "user"), "")
+
+    def save_node(self, session: str, address: Address, last: int, text: str, by: str) -> Node:
+        cursor = self._database.link.execute(
+            "INSERT INTO nodes (session, level, place, last, text, made_by) VALUES (?, ?, ?, ?, ?, ?)",
+            (session, *address, last, text, by),
+        )
+        return Node(int(cursor.lastrowid or 0), address, last, text, by)
+
+    def save_view(self, session: str, view: Sequence[Node]) -> None:
+        last = view[-1].last if view else 0
+        names = json.dumps([node.n for node in view])
+        self._database.link.execute(
+            "INSERT OR REPLACE INTO views (session, last, nodes) VALUES (?, ?, ?)",
+            (session, last, names),
+        )
+
+    def show(self, session: str, view: list[Node]) -> None:
+        """Make `view` the one in memory, after its commit."""
+        state = self.state(session)
+        state.view, state.last = view, view[-1].last
+        state.rows = [row for row in state.rows if row[0] >= state.last]
+
+    def forget_after(self, session: str, message: str) -> None:
+        """Drop nodes that cover anything after `message` ("" for all). In the caller's transaction,
+        before or after the messages themselves go."""
+        found = self._database.rows(
+            "SELECT n FROM messages WHERE session = ? AND id = ?", session, message
+        )
+        end = int(str(found[0][0])) if found else 0
+        self._states.pop(session, None)
+        shown = self._load(session).start // LEAF
+        self._database.link.execute(
+            "DELETE FROM nodes WHERE session = ? AND last > ?", (session, end)
+        )
+        nodes = self._load(session).nodes
+        self.save_view(session, [nodes[each] for each in tile(nodes, shown)])
+
+    def copy(self, session: str, new: str) -> None:
+        """Give the fork `new`, whose messages are copied already, the nodes that it has messages for. In
+        the caller's transaction."""
+        query = "SELECT n FROM messages WHERE session = ? ORDER BY n"
+        rows = [int(str(row[0])) for row in self._database.rows(query, new)]
+        nodes: dict[Address, Node] = {}
+        parent = self._load(session)
+        for address, node in parent.nodes.items():
+            end = span(address)[1]
+            if end <= len(rows):
+                nodes[address] = self.save_node(new, address, rows[end - 1], node.text, node.by)
+        shown = min(len(rows), parent.start) // LEAF
+        self.save_view(new, [nodes[each] for each in tile(nodes, shown)])
+
+    def drop(self, session: str) -> None:
+        """Forget what is in memory: rows were taken back."""
+        self._states.pop(session, None)
+
+    def _load(self, session: str) -> State:
+        state = State()
+        query = (
+            "SELECT n, level, place, last, text, made_by FROM nodes WHERE session = ? ORDER BY n"
+        )
+        by_row = {}
+        for n, level, place, last, text, by in self._database.rows(query, session):
+            address = int(str(level)), int(str(place))
+            node = Node(int(str(n)), address, int(str(last)), str(text), str(by))
+            by_row[node.n] = node
+            state.add(node)
+        for last, names in self._database.rows(
+            "SELECT last, nodes FROM views WHERE session = ?", session
+        ):
+            found = [by_row[n] for n in json.loads(str(names)) if n in by_row]
+            if len(found) == len(json.loads(str(names))):
+                state.view, state.last = found, int(str(last))
+        return state
+
+    def _messages(self, session: str, where: str, value: int) -> list[tuple[int, Message]]:
+        rows = self._database.rows(
+            f"SELECT n, data FROM messages WHERE session = ? AND {where}", session, value
+        )
+        return [
+            (int(str(n)), from_json(Message, json.loads(str(data)), "message")) for n, data in rows
+        ]
