@@ -43,6 +43,11 @@ TABLE = (
     Setting("tool.timeout", 60.0, "s", "a tool that runs this long is given up", 1, 3600),
     Setting("reply.tokens", 200, "tokens", "length of a reply at most", 8, 8192),
     Setting("context.tail", 12, "messages", "messages sent word for word", 2, 1000),
+    Setting(
+        "titles.idle", 20.0, "s", "rest before a session gets a better title (0: never)", 0, 86400
+    ),
+    Setting("tcp.listen", "", "", "host:port where exod serves with a token (empty: nowhere)"),
+    Setting("tcp.lan", False, "", "let tcp.listen be reached from the network, unencrypted"),
     # exo-models
     Setting(
         "models.ram_mb", 700, "MB", "memory that all loaded models may use together", 64, 65536

@@ -14,8 +14,10 @@ from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.builder import Limits
 from exo.core.decide.rules import plan
+from exo.core.engine.history import History
 from exo.core.engine.loop import Loop, Rules, Turn
-from exo.core.engine.sessions import Sessions, Waiting, check_text, new_id, unanswered
+from exo.core.engine.sessions import Sessions, Waiting, check_id, check_text, new_id, unanswered
+from exo.core.engine.titles import Titles
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
 from exo.core.protocol.schema import Command, Message, Notice
@@ -61,6 +63,9 @@ class Engine:
             _rules(settings),
         )
         self._turns: dict[str, Turn] = {}
+        self._history = History(self.sessions, hub, self._turns)
+        title = (prompts / "title.md").read_text().strip()
+        self._titles = Titles(self.sessions, hub, model, title, settings.number("titles.idle"))
         self._closing = False
         self._warming: set[asyncio.Task[None]] = set()
         self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
@@ -69,6 +74,9 @@ class Engine:
             "session.list": self._session_list,
             "session.get": self._session_get,
             "session.resume": self._session_resume,
+            "session.fork": self._history.fork,
+            "session.undo": self._history.undo,
+            "search": self._history.search,
             "turn.send": self._turn_send,
             "turn.interrupt": self._turn_interrupt,
             "models.list": self._models_list,
@@ -92,6 +100,8 @@ class Engine:
         for session in self.sessions.waiting_sessions():
             self._next(session)
         self._timers.start()
+        if not self._turns:
+            self._titles.rest()
 
     async def close(self) -> None:
         """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
@@ -106,6 +116,7 @@ class Engine:
         for task in tasks:
             task.cancel()  # the disk refused its end: the next start writes that
         await asyncio.gather(*tasks, *self._warming, return_exceptions=True)
+        await self._titles.close()
         await self._timers.close()
 
     @property
@@ -146,9 +157,11 @@ class Engine:
         return schema.SessionGetResult(info, self.sessions.messages(body.session))
 
     async def _session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
-        self.sessions.info(body.session)
+        self._history.mend(body.session)
         warm = any(task.get_name() == body.session for task in self._warming)
         if body.prefill and body.session not in self._turns and not warm:
+            if not self._turns:
+                self._titles.rest()  # somebody is about to speak
             task = asyncio.create_task(self._prefill(body.session), name=body.session)
             self._warming.add(task)
             task.add_done_callback(self._warming.discard)
@@ -165,10 +178,13 @@ class Engine:
     async def _turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
         self.sessions.info(body.session)
         text = check_text(body.text)
+        message = check_id(body.message) if body.message is not None else new_id()
+        if known := self.sessions.sent(body.session, message):
+            return schema.TurnSendResult(True, known)
         turn = Turn(body.session, new_id(), text)
         running = self._turns.get(body.session)
         if running is None:
-            self._loop.accept(turn, new_id())
+            self._loop.accept(turn, message)
             self._run(turn)
             return schema.TurnSendResult(True, turn.id)
         if body.mode not in ("steer", "queue"):
@@ -176,7 +192,7 @@ class Engine:
             raise refused("turn_running", "send a turn", f"{why}; send it as steer or queue")
         id_ = running.id if body.mode == "steer" else turn.id
         with self._hub.commit(durable=True):
-            self.sessions.wait(body.session, Waiting(id_, new_id(), text, body.mode))
+            self.sessions.wait(body.session, Waiting(id_, message, text, body.mode))
         return schema.TurnSendResult(True, id_)
 
     async def _turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
@@ -188,6 +204,7 @@ class Engine:
         return schema.InterruptResult(True)
 
     def _run(self, turn: Turn) -> None:
+        self._titles.pause()
         self._turns[turn.session] = turn
         turn.task = asyncio.create_task(self._loop.run(turn))
         turn.task.add_done_callback(lambda task: self._ended(turn))
@@ -196,6 +213,8 @@ class Engine:
         if self._turns.get(turn.session) is turn:
             del self._turns[turn.session]
             self._next(turn.session)
+            if not self._turns and not self._closing:
+                self._titles.rest()
 
     def _next(self, session: str) -> None:
         """Start the turn that waits, if one does (a steer that came too late is a turn of its own)."""
