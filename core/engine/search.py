@@ -36,6 +36,10 @@ _BETWEEN = re.compile(f"(?:(?<=[{_DENSE}])|(?=[{_DENSE}]))(?![{_ATTACHED}])")
 _LOOSE = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
 )
+_FOLD = {  # accents that FTS5 does not know: Greek, and yo
+    code: unicodedata.normalize("NFD", chr(code))[0]
+    for code in (0x0401, 0x0451, *range(0x0370, 0x0400), *range(0x1F00, 0x2000))
+}
 _TERM = re.compile(r'"([^"]+)"|([^\s"]+)')
 
 
@@ -106,7 +110,7 @@ def _plain(text: str) -> str:
     if text.isascii():
         return text.replace("\0", " ")
     text = _LOOSE.sub("", unicodedata.normalize("NFKC", text).replace("\0", " "))
-    return _BETWEEN.sub(_CUT, text)
+    return _BETWEEN.sub(_CUT, text.translate(_FOLD))
 
 
 def _counts(character: str) -> bool:
