@@ -71,7 +71,7 @@ def said(run):
         async def with_talk(bench):
             bench.ids = {}
             session = await bench.session()
-            for name, text in SAID.items():
+            for text in SAID.values():
                 await bench.say(session, text)
             for message in (await bench.call("session.get", session=session))["messages"]:
                 bench.ids[message["id"]] = next(
@@ -97,12 +97,15 @@ def test_every_script_is_found(said):
     said(check)
 
 
-@pytest.mark.parametrize("query", ["", "   ", '"', '""', "''", "*", "a AND", "(", ")", "^x", "x*", "-",
+ODD = ["", "   ", '"', '""', "''", "*", "a AND", "(", ")", "^x", "x*", "-",
     "a:b:c", "text : push", "{text} : x", "NOT", "\\", "%", "' OR 1=1 --", "\0", "a\0b", "🎉" * 50,
-    "a " * 5000, "x" * 10_000, "日" * 5000, '"' * 5000, "NEAR(" * 2000, "\u200d\u2063"])  # fmt: skip
-def test_any_text_is_a_safe_query(said, query):
+    "a " * 5000, "x" * 10_000, "日" * 5000, '"' * 5000, "NEAR(" * 2000, "\u200d\u2063"]  # fmt: skip
+
+
+def test_any_text_is_a_safe_query(said):
     async def check(bench):
-        assert isinstance(await bench.hits(query), list)
+        for query in ODD:
+            assert isinstance(await bench.hits(query), list)
 
     said(check)
 
