@@ -342,8 +342,8 @@ async def _gone(request: Request, reader: asyncio.StreamReader) -> None:
 async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Take what a refused client still sends, for a moment: closing on unread bytes resets the
     connection, and many a client then never reads its answer (RFC 9112 9.6)."""
-    writer.write_eof()
-    with contextlib.suppress(TimeoutError):
+    with contextlib.suppress(TimeoutError, OSError):  # it may be gone already
+        writer.write_eof()
         async with asyncio.timeout(LINGER):
             while await reader.read(65536):
                 pass
