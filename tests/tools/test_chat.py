@@ -178,12 +178,12 @@ def test_streaming_commands_and_leaving_at_80_by_24(exo, terminal):
     screen.wait(">")
     screen.type("please go on\r")
     screen.wait("You said: please go on")
-    screen.type("/he\t")
-    screen.wait("/help", 2)
-    screen.type("\r")
+    screen.type("/he\r")  # so much of a name as tells it apart
     screen.wait("what can be typed")
-    screen.type("read @hel\t")
-    screen.wait("hello.txt")
+    screen.type("read @hel")
+    screen.wait("hello.txt")  # the menu
+    screen.type("\t")
+    screen.wait("lo.txt", 2)
     screen.type("\r")
     screen.wait("File hello.txt: ``` one two three ```")
     words = " ".join(f"w{n}" for n in range(100))
