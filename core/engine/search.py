@@ -48,7 +48,6 @@ class Index:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        database.link.create_function("searchable", 1, searchable, deterministic=True)
 
     def add(self, n: int) -> None:
         """Index row `n` of messages, which has just been written."""

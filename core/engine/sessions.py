@@ -17,7 +17,7 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ProtocolError
 from exo.core.base.sqlite import Database
 from exo.core.engine.outbox import Outbox
-from exo.core.engine.search import Index
+from exo.core.engine.search import Index, searchable
 from exo.core.protocol.codec import from_json, refused, sendable, to_json
 from exo.core.protocol.schema import Message, SessionInfo, ToolResult
 
@@ -43,7 +43,9 @@ class Waiting:
 def open_database(path: Path) -> Database:
     """Open sessions.sqlite. Raises StorageError, HomeError."""
     schema = Path(__file__).with_name("sessions.sql").read_text()
-    return Database(path, schema, FORMAT)
+    database = Database(path, schema, FORMAT)
+    database.link.create_function("searchable", 1, searchable, deterministic=True)
+    return database
 
 
 def new_id() -> str:
