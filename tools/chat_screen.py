@@ -7,6 +7,7 @@ being written is part of the prompt until it is whole."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -105,7 +106,11 @@ class PromptScreen:
                 prompt.app.exit(exception=EOFError)
             prompt.app.invalidate()
 
-        chat.follow(lambda event: loop.call_soon_threadsafe(take, event))
+        def deliver(event: dict[str, Any]) -> None:
+            with contextlib.suppress(RuntimeError):  # the person has left: the loop is closed
+                loop.call_soon_threadsafe(take, event)
+
+        chat.follow(deliver)
         jobs: set[asyncio.Task[str]] = set()
         pending = ""
         try:

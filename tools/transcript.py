@@ -56,7 +56,7 @@ class Transcript:
         elif kind == "truncated":
             self.out.line("what happened before is no longer in the record", "notice")
         elif kind == "notice" and (session == self.session or body["code"] == "timer"):
-            self.out.line(body["text"], "error" if body["level"] == "error" else "notice")
+            self._line(body["text"], "error" if body["level"] == "error" else "notice")
         elif session == self.session:
             self._show(kind, body)
 
@@ -85,11 +85,11 @@ class Transcript:
         elif kind == "tool.completed":
             self._tool(body)
         elif kind == "approval.requested":
-            self.out.line(f"{body['tool']} ({body['risk']}) asks: {body['summary']}", "notice")
+            self._line(f"{body['tool']} ({body['risk']}) asks: {body['summary']}", "notice")
         elif kind == "approval.resolved":
-            self.out.line(f"{body['choice'].replace('_', ' ')} (by {body['by']})", "notice")
+            self._line(f"{body['choice'].replace('_', ' ')} (by {body['by']})", "notice")
         elif kind == "question.asked":
-            self.out.line(body["text"], "notice")
+            self._line(body["text"], "notice")
         elif kind == "context.compacted":
             self.out.line(f"context: {body['before']} -> {body['after']} tokens", "notice")
         elif kind == "turn.completed":
@@ -97,6 +97,9 @@ class Transcript:
             if body["stop_reason"] not in ("end", "error"):
                 self.out.line(f"stopped: {body['stop_reason']}", "notice")
             self.out.end()
+
+    def _line(self, text: str, kind: str) -> None:
+        self.out.line(visible(text), kind)
 
     def _text(self, message: str, text: str) -> None:
         self._shown[message] = self._shown.get(message, "") + text
@@ -125,7 +128,7 @@ class Transcript:
         state = f"{count} line{'' if count == 1 else 's'}" if body["ok"] else first(body["text"])
         spent = f", {body['ms'] / 1000:.1f} s" if body["ms"] >= 100 else ""
         mark = "+" if body["ok"] else "!"
-        self.out.line(f"{mark} {label}: {state}{spent} (/output {len(self.outputs)})", "tool")
+        self._line(f"{mark} {label}: {state}{spent} (/output {len(self.outputs)})", "tool")
 
     def keep(self, label: str, text: str) -> None:
         """Remember an output for /output; beyond KEPT the oldest texts are let go."""
