@@ -24,7 +24,7 @@ from exo.core.services import Supervisor
 from exo.tools.attach import attach, paths
 from exo.tools.transcript import Transcript, fold, visible
 
-PATIENCE = 20.0  # seconds
+PATIENCE = 60.0  # seconds
 CHAT = [sys.executable, "-m", "exo.tools.cli", "chat", "--home"]
 
 

@@ -13,7 +13,7 @@ from exo.core.base.httpd import HttpServer, Response, json_response
 from exo.tools.chat import Chat
 from exo.tools.chat_plain import Plain
 
-PATIENCE = 20.0  # seconds
+PATIENCE = 60.0  # seconds
 ASKS = {
     "request": "r1",
     "summary": "push branch to origin",
@@ -111,9 +111,11 @@ def test_a_key_answers(stand_in, key, choice):
             while not any(e["type"] == "approval.requested" for e in stand_in.events):
                 assert time.monotonic() < end
                 time.sleep(0.01)
-            time.sleep(0.3)  # until the client has seen it too: a key before that is text
-            keys.send_text(key)
-            stand_in.answered()
+            while not any(kind == "approval.respond" for kind, _ in stand_in.commands):
+                assert time.monotonic() < end
+                keys.send_text("\x7f" + key)  # typed before the client has seen it, it is text
+                time.sleep(0.1)
+            keys.send_text("\x7f")
             keys.send_text("/quit\r")
 
         typist = threading.Thread(target=person)
