@@ -1,13 +1,11 @@
-"""`exo ask` and the simple `exo chat`: a turn, or one after the other, in a terminal."""
+"""`exo ask`: one turn, the reply on stdout."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,50 +36,6 @@ def ask(options: argparse.Namespace) -> int:
         return 0
     print(f"exo: {outcome.error or 'stopped: ' + outcome.stop_reason}", file=sys.stderr)
     return 1
-
-
-def chat(options: argparse.Namespace) -> int:
-    """Turns until the end of input or /quit; Ctrl-C stops the answer, at the prompt it quits."""
-    client = connect(Home.find(options.home))
-    session = options.session or _session(client)
-    client.call("session.resume", session=session)  # refuses an unknown one before a word is typed
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 - line editing and history for input()
-    stop = threading.Event()
-    bell = threading.Thread(target=_bell, args=(client, session, stop), daemon=True)
-    bell.start()
-    print("Type, Enter sends, Ctrl-C stops the answer, /quit leaves.", file=sys.stderr)
-    try:
-        while True:
-            client.call("session.resume", session=session, prefill=True)
-            try:
-                text = input("> " if sys.stdin.isatty() else "")
-            except (EOFError, KeyboardInterrupt):
-                return 0
-            if text.strip() == "/quit":
-                return 0
-            if text.strip():
-                _say(client, session, text)
-    finally:
-        stop.set()
-
-
-def _say(client: Client, session: str, text: str) -> None:
-    try:
-        outcome = run_turn(client, session, text, _show)
-        print()
-        if outcome.stop_reason not in ("end", "length"):
-            print(f"exo: {outcome.error or outcome.stop_reason}", file=sys.stderr)
-    except ProtocolError as error:
-        print(f"exo: {error}", file=sys.stderr)
-
-
-def _bell(client: Client, session: str, stop: threading.Event) -> None:
-    """Show what happens beside the turns: timers that ring."""
-    with contextlib.suppress(ExoError):
-        for event in client.events(None, None, stop):
-            if event["type"] == "notice" and event["body"]["level"] != "error":
-                _notice(event["body"]["text"])
 
 
 def _session(client: Client) -> str:

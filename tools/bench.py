@@ -18,6 +18,7 @@ from exo.core.base.errors import ExoError
 # name -> what it measures; the module of that name in exo.tools.benches has run(rounds)
 TABLE = {
     "turn": "delay that the core adds to a turn, beside asking the model server directly",
+    "events": "events to 20 subscribers, the slowest one's lag; turns per second",
     "prefix": "prompt tokens computed over a conversation of 30 turns; cold starts with a saved prefix",
     "voice": "button release to first character and first sound, beside the models one after the other",
     "summaries": "planted facts and secrets that survive summaries, default model and rules alone",

@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
         "one turn, the reply on stdout; starts Exo in the background if none runs",
         ((("text",), {"metavar": "TEXT", "help": "what you say (-: read it from stdin)"}), SESSION),
     ),
-    "chat": ("ask", "chat", "turns in a line terminal", (SESSION,)),
+    "chat": ("chat", "chat", "turns in a line terminal", (SESSION,)),
     "serve": ("serve", "serve", "exod and exo-models in the foreground, until Ctrl-C", ()),
     "doctor": ("doctor", "doctor", "what is missing or wrong here, and what mends it", ()),
     "bench": (

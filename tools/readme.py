@@ -90,11 +90,10 @@ def rewrite(page: str) -> str:
     parts = {"tree": f"```text\n{tree()}```\n", "settings": settings()}
     for name, text in parts.items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-        page, count = re.subn(
-            pattern, lambda found, new=text: found[1] + new + found[2], page, flags=re.DOTALL
-        )
-        if count != 1:
+        found = re.search(pattern, page, re.DOTALL)
+        if found is None:
             raise ValueError(f"README.md has no <!-- {name} --> ... <!-- /{name} --> block")
+        page = page[: found.end(1)] + text + page[found.start(2) :]
     return page
 
 

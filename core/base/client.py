@@ -42,6 +42,22 @@ class Client:
         code = str(error.get("code", "internal"))
         raise ProtocolError(type_, str(error.get("message", "refused")), code=code)
 
+    def send(
+        self, session: str, text: str, mode: str = "send", message: str = "", retry: float = 30.0
+    ) -> str:
+        """Say `text`; returns the turn. Until exod answers, for `retry` seconds, it is sent again
+        under the same id (`message`, else a new one), so that it is said once whatever breaks."""
+        end = time.monotonic() + retry
+        message = message or secrets.token_hex(8)
+        while True:
+            try:
+                body = {"session": session, "text": text, "mode": mode, "message": message}
+                return str(self.call("turn.send", **body)["turn"])
+            except ServiceError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.05)
+
     def wait_ready(self, seconds: float) -> dict[str, Any]:
         """Say hello until exod answers; returns its hello. Raises ServiceError after `seconds`."""
         end = time.monotonic() + seconds

@@ -46,6 +46,11 @@ class Home:
         return self.state / "settings.toml"
 
     @property
+    def token_file(self) -> Path:
+        """The bearer token of TCP clients."""
+        return self.state / "token"
+
+    @property
     def logs(self) -> Path:
         return self.state / "logs"
 

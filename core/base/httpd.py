@@ -35,6 +35,7 @@ REASONS = {
     200: "OK",
     400: "Bad Request",
     401: "Unauthorized",
+    403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
     408: "Request Timeout",
@@ -164,8 +165,16 @@ def error_response(status: int, code: str, message: str) -> Response:
 class HttpServer:
     """Serves `handler` until `close()`. One task a connection; keep-alive; no pipelining."""
 
-    def __init__(self, handler: Handler, body_limit: int = 8 * 1024 * 1024) -> None:
-        self._handler, self._limit = handler, body_limit
+    def __init__(
+        self,
+        handler: Handler,
+        body_limit: int = 8 * 1024 * 1024,
+        *,
+        most: int = 0,
+        wait: float = IDLE,
+    ) -> None:
+        """`most` connections at once (0: any number); a head must be whole within `wait` seconds."""
+        self._handler, self._limit, self._most, self._wait = handler, body_limit, most, wait
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -193,7 +202,8 @@ class HttpServer:
 
     async def listen_tcp(self, host: str, port: int) -> int:
         """Listen on TCP; returns the port (0 asks the kernel for one)."""
-        listener = socket.create_server((host, port))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family)
         await self._serve(listener)
         return int(listener.getsockname()[1])
 
@@ -212,6 +222,9 @@ class HttpServer:
         )
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._most and len(self._tasks) >= self._most:
+            writer.transport.abort()
+            return
         task = asyncio.create_task(self._connection(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -255,7 +268,7 @@ class HttpServer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> Request | None:
         try:
-            head = await _timed(reader.readuntil(b"\r\n\r\n"), IDLE)
+            head = await _timed(reader.readuntil(b"\r\n\r\n"), self._wait)
         except asyncio.IncompleteReadError as error:
             if error.partial.strip():
                 raise HttpError(400, "bad_request", "the request ends in its headers") from error
@@ -329,8 +342,8 @@ async def _gone(request: Request, reader: asyncio.StreamReader) -> None:
 async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Take what a refused client still sends, for a moment: closing on unread bytes resets the
     connection, and many a client then never reads its answer (RFC 9112 9.6)."""
-    writer.write_eof()
-    with contextlib.suppress(TimeoutError):
+    with contextlib.suppress(TimeoutError, OSError):  # it may be gone already
+        writer.write_eof()
         async with asyncio.timeout(LINGER):
             while await reader.read(65536):
                 pass

@@ -70,6 +70,11 @@ TABLE = (
     Setting("context.live", 8, "jobs", "summaries of live talk made at once", 1, 64),
     Setting("context.imports", 2, "jobs", "summaries of imported history made at once", 1, 64),
     Setting("context.summaries", "model", "", "who makes summaries", choices=("model", "rules")),
+    Setting(
+        "titles.idle", 20.0, "s", "rest before a session gets a better title (0: never)", 0, 86400
+    ),
+    Setting("tcp.listen", "", "", "host:port where exod serves with a token (empty: nowhere)"),
+    Setting("tcp.lan", False, "", "let tcp.listen be reached from the network, unencrypted"),
     # exo-models
     Setting(
         "models.ram_mb", 700, "MB", "memory that all loaded models may use together", 64, 65536

@@ -16,8 +16,10 @@ from exo.core.context.engine import ContextEngine, Options
 from exo.core.decide.rules import plan
 from exo.core.engine.actions import Actions
 from exo.core.engine.approvals import Approvals
+from exo.core.engine.history import History
 from exo.core.engine.loop import Loop, Rules, Turn
-from exo.core.engine.sessions import Sessions, Waiting, check_text, new_id, unanswered
+from exo.core.engine.sessions import Sessions, Waiting, check_id, check_text, new_id, unanswered
+from exo.core.engine.titles import Titles
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Command as PluginCommand
@@ -74,7 +76,8 @@ class Engine:
         self._results = database.path.parent / "results"
         self._approvals = Approvals(database, hub, clock, settings.number("approval.timeout"))
         self._acting: dict[str, set[asyncio.Task[Any]]] = {}  # session -> tools that clients run
-        begin = opening(Path(__file__).with_name("prompts"))
+        prompts = Path(__file__).with_name("prompts")
+        begin = opening(prompts)
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
         self.context = ContextEngine(
@@ -100,6 +103,9 @@ class Engine:
             self._results,
         )
         self._turns: dict[str, Turn] = {}
+        self._history = History(self.sessions, hub, self.context, self._turns)
+        title = (prompts / "title.md").read_text().strip()
+        self._titles = Titles(self.sessions, hub, model, title, settings.number("titles.idle"))
         self._closing = False
         self._warming: set[asyncio.Task[None]] = set()
         self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
@@ -108,6 +114,9 @@ class Engine:
             "session.list": self._session_list,
             "session.get": self._session_get,
             "session.resume": self._session_resume,
+            "session.fork": self._history.fork,
+            "session.undo": self._history.undo,
+            "search": self._history.search,
             "turn.send": self._turn_send,
             "turn.interrupt": self._turn_interrupt,
             "models.list": self._models_list,
@@ -137,6 +146,8 @@ class Engine:
             self._next(session)
         self._timers.start()
         self._background(self._plug_in())
+        if not self._turns:
+            self._titles.rest()
 
     async def close(self) -> None:
         """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
@@ -153,6 +164,7 @@ class Engine:
         for task in tasks:
             task.cancel()  # the disk refused its end: the next start writes that
         await asyncio.gather(*tasks, *self._warming, *acting, return_exceptions=True)
+        await self._titles.close()
         await self.context.close()
         await self._timers.close()
 
@@ -197,10 +209,12 @@ class Engine:
         return schema.SessionGetResult(info, self.sessions.messages(body.session))
 
     async def _session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
-        self.sessions.info(body.session)
+        self._history.mend(body.session)
         self.context.touch(body.session)
         warm = any(task.get_name() == body.session for task in self._warming)
         if body.prefill and body.session not in self._turns and not warm:
+            if not self._turns:
+                self._titles.rest()  # somebody is about to speak
             self._background(self._prefill(body.session), body.session)
         return schema.SessionRef(body.session)
 
@@ -235,10 +249,13 @@ class Engine:
     async def _turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
         self.sessions.info(body.session)
         text = check_text(body.text)
+        message = check_id(body.message) if body.message is not None else new_id()
+        if known := self.sessions.sent(body.session, message):
+            return schema.TurnSendResult(True, known)
         turn = Turn(body.session, new_id(), text)
         running = self._turns.get(body.session)
         if running is None:
-            self._loop.accept(turn, new_id())
+            self._loop.accept(turn, message)
             self._run(turn)
             return schema.TurnSendResult(True, turn.id)
         if body.mode not in ("steer", "queue"):
@@ -246,7 +263,7 @@ class Engine:
             raise refused("turn_running", "send a turn", f"{why}; send it as steer or queue")
         id_ = running.id if body.mode == "steer" else turn.id
         with self._hub.commit(durable=True):
-            self.sessions.wait(body.session, Waiting(id_, new_id(), text, body.mode))
+            self.sessions.wait(body.session, Waiting(id_, message, text, body.mode))
         return schema.TurnSendResult(True, id_)
 
     async def _turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
@@ -264,6 +281,7 @@ class Engine:
         return schema.Nothing()
 
     def _run(self, turn: Turn) -> None:
+        self._titles.pause()
         self._turns[turn.session] = turn
         turn.task = asyncio.create_task(self._turn(turn))
         turn.task.add_done_callback(lambda task: self._ended(turn))
@@ -280,6 +298,8 @@ class Engine:
         if self._turns.get(turn.session) is turn:
             del self._turns[turn.session]
             self._next(turn.session)
+            if not self._turns and not self._closing:
+                self._titles.rest()
             if turn.session not in self._turns and not self._closing:
                 self._background(self._rest(turn.session), f"rest {turn.session}")
 

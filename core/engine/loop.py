@@ -127,6 +127,8 @@ class Loop:
                 add(turn.session, MessageCompleted(turn.id, mend))
             if waiting is not None:
                 self._sessions.take(waiting)
+            else:
+                self._sessions.outbox.put(message, turn.session, turn.id, turn.text)
             self._sessions.add(turn.session, turn.id, said)
             self._sessions.begin(turn.session, turn.id, title_of(turn.text))
             add(turn.session, MessageCompleted(turn.id, said), TurnStarted(turn.id))

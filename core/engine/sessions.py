@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ProtocolError
 from exo.core.base.sqlite import Database
+from exo.core.engine.outbox import Outbox
+from exo.core.engine.search import Index, searchable
 from exo.core.protocol.codec import from_json, refused, sendable, to_json
 from exo.core.protocol.schema import Message, SessionInfo, ToolResult, Usage
 
@@ -25,7 +27,7 @@ CACHED = 4  # sessions whose messages stay decoded
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-_COLUMNS = "id, title, created, updated, turns"
+_COLUMNS = "id, title, created, updated, turns, parent, forked_at"
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Waiting:
 def open_database(path: Path) -> Database:
     """Open sessions.sqlite. Raises StorageError, HomeError."""
     schema = Path(__file__).with_name("sessions.sql").read_text()
-    return Database(path, schema, FORMAT)
+    database = Database(path, schema, FORMAT)
+    database.link.create_function("searchable", 1, searchable, deterministic=True)
+    return database
 
 
 def new_id() -> str:
@@ -54,6 +58,7 @@ class Sessions:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
         self._cache: dict[str, tuple[int, list[Message]]] = {}  # session -> last row read, messages
+        self.index, self.outbox = Index(database), Outbox(database, clock)
 
     def create(self, title: str, cwd: str) -> str:
         """Add a session row; returns its id."""
@@ -105,20 +110,94 @@ class Sessions:
             del self._cache[next(iter(self._cache))]
         return list(known)
 
-    def add(self, session: str, turn: str, message: Message) -> None:
-        """Append a message."""
+    def add(self, session: str, turn: str, message: Message, created: int = 0) -> None:
+        """Append a message; `created` is ms UTC, 0 for now."""
         data = sendable(json.dumps(to_json(message), ensure_ascii=False))
         now = self._clock.now_ms()
         link = self._database.link
-        link.execute(
+        row = link.execute(
             "INSERT INTO messages (id, session, turn, created, data) VALUES (?, ?, ?, ?, ?)",
-            (message.id, session, turn, now, data),
+            (message.id, session, turn, created or now, data),
         )
+        self.index.add(int(row.lastrowid or 0))
         link.execute("UPDATE sessions SET updated = ? WHERE id = ?", (now, session))
+
+    def sent(self, session: str, message: str) -> str:
+        """The turn of a message of the person that was accepted already, "" for a new one. Raises
+        ProtocolError bad_body when the id is another message's."""
+        query = (
+            "SELECT session, turn FROM messages WHERE id = ?1"
+            " UNION ALL SELECT session, turn FROM waiting WHERE message = ?1"
+        )
+        for found, turn in self._database.rows(query, message):
+            if found != session:
+                raise refused("bad_body", "turn.send.message", "another message has that id")
+            return str(turn)
+        return ""
+
+    def fork(self, session: str, at: str | None) -> str:
+        """Copy the messages up to `at` (None: all) into a new session that knows its parent; returns
+        its id. A round of tools is copied whole. Raises ProtocolError unknown_message."""
+        info = self.info(session)
+        query = "SELECT id, turn, created, data FROM messages WHERE session = ? ORDER BY n"
+        rows = self._database.rows(query, session)
+        end = len(rows)
+        if at is not None:
+            end = next((n for n, row in enumerate(rows, 1) if row[0] == at), 0)
+            if not end:
+                raise refused("unknown_message", f"fork at {at!r}", "the session has none such")
+        copies = [from_json(Message, json.loads(str(row[3])), "message") for row in rows[: end + 1]]
+        if len(copies) > end and not copies[end - 1].calls:
+            del copies[end:]
+        fork = self.create(info.title, str(self.cwd(session)))
+        self._database.link.execute(
+            "INSERT INTO toolsets SELECT ?, names FROM toolsets WHERE session = ?", (fork, session)
+        )
+        for (_, turn, created, _), copy in zip(rows, copies, strict=False):
+            self.add(fork, str(turn), replace(copy, id=new_id()), int(str(created)))
+        if mend := unanswered(copies):
+            self.add(fork, str(rows[len(copies) - 1][1]), mend)
+        last = str(rows[len(copies) - 1][0]) if copies else ""
+        self._database.link.execute(
+            "UPDATE sessions SET parent = ?, forked_at = ?, turns ="
+            " (SELECT count(DISTINCT turn) FROM messages WHERE session = ?3) WHERE id = ?3",
+            (session, last, fork),
+        )
+        return fork
+
+    def undo(self, session: str, turns: int) -> int:
+        """Delete the messages of the last `turns` turns; returns how many turns that were."""
+        query = (
+            "SELECT turn FROM messages WHERE session = ? GROUP BY turn ORDER BY max(n) DESC LIMIT ?"
+        )
+        gone = [str(row[0]) for row in self._database.rows(query, session, turns)]
+        rows: list[int] = []
+        for turn in gone:
+            query = "SELECT n FROM messages WHERE session = ? AND turn = ?"
+            rows += [int(str(row[0])) for row in self._database.rows(query, session, turn)]
+        self.index.remove(rows)
+        link = self._database.link
+        link.executemany("DELETE FROM messages WHERE n = ?", [(n,) for n in rows])
+        link.execute(
+            "UPDATE sessions SET turns = max(0, turns - ?), updated = ? WHERE id = ?",
+            (len(gone), self._clock.now_ms(), session),
+        )
+        self._cache.pop(session, None)
+        return len(gone)
+
+    def last_turn(self, session: str) -> str:
+        """The turn of the newest message, "" without one."""
+        query = "SELECT turn FROM messages WHERE session = ? ORDER BY n DESC LIMIT 1"
+        return "".join(str(row[0]) for row in self._database.rows(query, session))
 
     def begin(self, session: str, turn: str, title: str) -> None:
         """Mark `turn` as running; the first turn of an untitled session gives it `title`."""
-        self._database.link.execute(
+        link = self._database.link
+        link.execute(
+            "INSERT OR IGNORE INTO untitled SELECT id FROM sessions WHERE id = ? AND title = ''",
+            (session,),
+        )
+        link.execute(
             "UPDATE sessions SET running = ?, turns = turns + 1,"
             " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
             (turn, title, session),
@@ -147,6 +226,18 @@ class Sessions:
         ).fetchone()
         return Usage(*row)
 
+    def untitled(self) -> list[str]:
+        """Sessions that are called by their first words, the newest first."""
+        query = "SELECT session FROM untitled ORDER BY rowid DESC"
+        return [str(row[0]) for row in self._database.rows(query)]
+
+    def retitle(self, session: str, title: str) -> None:
+        """Give a session its title; with "" it keeps its first words for good."""
+        link = self._database.link
+        link.execute("DELETE FROM untitled WHERE session = ?", (session,))
+        if title:
+            link.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
+
     def left_running(self) -> list[tuple[str, str]]:
         """(session, turn) of turns that a crash cut off."""
         rows = self._database.rows("SELECT id, running FROM sessions WHERE running IS NOT NULL")
@@ -167,6 +258,7 @@ class Sessions:
 
     def wait(self, session: str, row: Waiting) -> None:
         """Keep an accepted message until its time comes."""
+        self.outbox.put(row.message, session, row.turn, row.text)
         self._database.link.execute(
             "INSERT INTO waiting (session, turn, message, text, mode) VALUES (?, ?, ?, ?, ?)",
             (session, row.turn, row.message, row.text, row.mode),
@@ -202,7 +294,7 @@ def title_of(text: str) -> str:
 
 
 def _info(row: tuple[Any, ...]) -> SessionInfo:
-    return SessionInfo(str(row[0]), str(row[1]), int(row[2]), int(row[3]), int(row[4]))
+    return SessionInfo(str(row[0]), str(row[1]), *row[2:])
 
 
 def check_text(text: str) -> str:
@@ -213,3 +305,10 @@ def check_text(text: str) -> str:
     if not any(c.isprintable() and not c.isspace() for c in _BLANK.sub("", clean)):
         raise ProtocolError("send a turn", "the text is empty", "say something", code="empty_text")
     return clean
+
+
+def check_id(id_: str) -> str:
+    """Return an id that a client chose. Raises ProtocolError bad_body."""
+    if not 8 <= len(id_) <= 64 or not (id_.isascii() and id_.isalnum()):
+        raise refused("bad_body", "turn.send.message", "8 to 64 letters and digits are wanted")
+    return id_

@@ -71,3 +71,17 @@ CREATE TABLE views (
   last INTEGER NOT NULL,
   nodes TEXT NOT NULL
 ) STRICT;
+CREATE TABLE outbox (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  session TEXT NOT NULL,
+  turn TEXT NOT NULL,
+  ts INTEGER NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+CREATE TABLE untitled (session TEXT PRIMARY KEY) STRICT;
+CREATE VIEW texts AS SELECT n, searchable(data) AS text FROM messages;
+CREATE VIRTUAL TABLE search USING fts5 (
+  text, content = 'texts', content_rowid = 'n',
+  tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'"
+);

@@ -1,5 +1,6 @@
-"""Writes schema.json (JSON Schema 2020-12) from the dataclasses, so that clients in other languages
-agree with the server by construction. A test compares the checked-in file with what this makes."""
+"""Writes schema.json (JSON Schema 2020-12) and exo.ts (TypeScript types) from the dataclasses, so that
+clients in other languages agree with the server by construction. A test compares the checked-in files
+with what this makes."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from typing import Any, Literal
 from exo.core.protocol import schema
 
 TARGET = Path(__file__).with_name("schema.json")
+TYPES = Path(__file__).with_name("exo.ts")
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -38,6 +40,44 @@ def document() -> dict[str, Any]:
 
 def text() -> str:
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+
+
+def typescript() -> str:
+    """The same as TypeScript: an interface a class; tables from a type's name to its body; AnyCommand
+    and AnyEvent, whose `type` tells which body they carry."""
+    schema_ = document()
+    lines = [f"// {schema_['title']}. Made by exo.core.protocol.generate; do not edit.", ""]
+    lines.append(f"export const PROTOCOL = {schema.VERSION};")
+    for name, shape in schema_["$defs"].items():
+        lines += ["", *([f"/** {shape['description']} */"] if "description" in shape else [])]
+        lines.append(f"export interface {name} {{")
+        for key, value in shape["properties"].items():
+            mark = "" if key in shape["required"] else "?"
+            lines.append(f"  {key}{mark}: {_ts(value)};")
+        lines.append("}")
+    for name in ("commands", "results", "events"):
+        lines += ["", f"export interface {name.capitalize()} {{"]
+        lines += [f'  "{key}": {_ts(value)};' for key, value in schema_[name].items()]
+        lines.append("}")
+    for name in ("Command", "Event"):
+        one = f'Omit<{name}, "type" | "body"> & {{ type: K; body: {name}s[K] }}'
+        lines += ["", f"export type Any{name} = {{ [K in keyof {name}s]: {one} }}[keyof {name}s];"]
+    return "\n".join(lines) + "\n"
+
+
+def _ts(shape: dict[str, Any]) -> str:
+    if "$ref" in shape:
+        return str(shape["$ref"]).rpartition("/")[2]
+    if "anyOf" in shape:
+        return " | ".join(_ts(item) for item in shape["anyOf"])
+    if "enum" in shape:
+        return " | ".join(json.dumps(item) for item in shape["enum"])
+    kind = shape.get("type")
+    if kind == "array":
+        return f"Array<{_ts(shape['items'])}>"
+    if kind == "object":
+        return f"Record<string, {_ts(shape['additionalProperties'])}>"
+    return {"integer": "number", None: "unknown"}.get(kind, str(kind))
 
 
 def _reference(cls: type, defs: dict[str, Any]) -> dict[str, Any]:
@@ -85,5 +125,6 @@ def _type(hint: Any, defs: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(text())
-    sys.stdout.write(f"wrote {TARGET}\n")
+    for path, made in ((TARGET, text()), (TYPES, typescript())):
+        path.write_text(made)
+        sys.stdout.write(f"wrote {path}\n")

@@ -131,11 +131,15 @@ class Usage:
 
 @dataclass(frozen=True)
 class SessionInfo:
+    """A fork names its `parent` and the parent's message that it goes on from."""
+
     id: str
     title: str
     created: int
     updated: int
     turns: int
+    parent: str | None = None
+    forked_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,8 @@ class SessionRef:
 
 @dataclass(frozen=True)
 class Hit:
+    """A message that was found; what matched stands between « and » in `snippet`."""
+
     session: str
     message: str
     snippet: str
@@ -177,6 +183,8 @@ class SessionGetResult:
 
 @dataclass(frozen=True)
 class UndoResult:
+    """How many turns were removed."""
+
     removed: int
 
 
@@ -276,6 +284,8 @@ class SessionResume:
 
 @command("session.fork", SessionRef)
 class SessionFork:
+    """`at` is the last message that the fork has (none: all of them)."""
+
     session: str
     at: str | None = None
 
@@ -289,11 +299,13 @@ class SessionUndo:
 @command("turn.send", TurnSendResult)
 class TurnSend:
     """While a turn runs, `send` is refused, `steer` goes in before the next model call, `queue`
-    waits for the end of the turn."""
+    waits for the end of the turn. `message` is an id that the client chooses for what is said: sent
+    again with the same id after a lost answer, it is answered again and not said twice."""
 
     session: str
     text: str
     mode: Literal["send", "steer", "queue"] | None = None
+    message: str | None = None
 
 
 @command("turn.interrupt", InterruptResult)

@@ -21,6 +21,7 @@ from exo.core.engine.engine import Engine
 from exo.core.engine.sessions import open_database
 from exo.core.protocol.schema import Notice
 from exo.core.router.router import Router
+from exo.core.server import tcp
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.http import Routes
 from exo.core.server.hub import Hub
@@ -29,15 +30,21 @@ from exo.core.server.lines import LINE_LIMIT, LineSession
 SERVER = "exod 0.1.0"
 
 
-async def serve(home: Home, *, stdio: bool = False, idle: float = 0.0) -> None:
+async def serve(
+    home: Home, *, stdio: bool = False, idle: float = 0.0, listen: str = "", lan: bool = False
+) -> None:
     """Run until SIGTERM, SIGINT, the end of the lifeline or, with `idle`, that many seconds without a
-    client, a turn or a timer. Raises ExoError when it cannot start."""
+    client, a turn or a timer. `listen` (HOST:PORT) and `lan` come before the settings of TCP. Raises
+    ExoError when it cannot start."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     lifeline.watch(lambda: _from_thread(loop, stop))
     settings, clock = Settings.load(home.settings_file), SystemClock()
+    listen, lan = listen or settings.text("tcp.listen"), lan or bool(settings.origin("tcp.lan")[0])
+    address = tcp.parse_address(listen, lan) if listen else None
+    token = tcp.load_token(home.token_file) if address else ""
     database = open_database(home.sessions_db)
     hub = Hub(database, clock, settings.count("events.keep"))
     model = Router(home.state, settings.number("turn.silence"), clock)
@@ -58,16 +65,21 @@ async def serve(home: Home, *, stdio: bool = False, idle: float = 0.0) -> None:
         closed=(home.state, home.store / "private"),
     )
     dispatcher = Dispatcher(engine, hub)
-    server = HttpServer(Routes(dispatcher, SERVER))
+    routes = Routes(dispatcher, SERVER)
+    server = HttpServer(routes)
+    guarded = HttpServer(tcp.Guarded(routes, token), most=tcp.CONNECTIONS, wait=tcp.HEAD_WAIT)
     engine.start()
     await server.listen_unix(home.exod_socket)
-    print(f"{SERVER} serves {home.root}", file=sys.stderr, flush=True)
     waits: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait())]
     if stdio:
         waits.append(asyncio.create_task(_stdio(dispatcher)))
     if idle:
         waits.append(asyncio.create_task(_idle(hub, engine, idle)))
     try:
+        if address:
+            where = await tcp.listen(guarded, *address)
+            print(f"{SERVER} serves {where}: {tcp.WARNING}", file=sys.stderr, flush=True)
+        print(f"{SERVER} serves {home.root}", file=sys.stderr, flush=True)
         done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
@@ -75,6 +87,7 @@ async def serve(home: Home, *, stdio: bool = False, idle: float = 0.0) -> None:
         await engine.close()
         hub.close()
         await server.close()
+        await guarded.close()
         await model.close()
         home.exod_socket.unlink(missing_ok=True)
         for task in waits:
@@ -124,12 +137,26 @@ def main(arguments: list[str] | None = None) -> int:
         "--stdio", action="store_true", help="serve JSON lines on stdin and stdout too"
     )
     parser.add_argument("--idle", type=float, default=0, help="end after so many seconds unused")
+    parser.add_argument(
+        "--tcp", metavar="HOST:PORT", default="", help="serve there too; a token is wanted"
+    )
+    parser.add_argument(
+        "--lan", action="store_true", help="let --tcp be an address that others can reach"
+    )
     options = parser.parse_args(arguments)
     try:
         home = Home.find(options.home).make()
         lock = ProcessLock(home.lock_file("exod"), "exod")
         try:
-            asyncio.run(serve(home, stdio=options.stdio, idle=options.idle))
+            asyncio.run(
+                serve(
+                    home,
+                    stdio=options.stdio,
+                    idle=options.idle,
+                    listen=options.tcp,
+                    lan=options.lan,
+                )
+            )
         finally:
             lock.release()
     except ExoError as error:

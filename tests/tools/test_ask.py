@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -112,53 +109,10 @@ def test_ask_on_a_home_that_is_a_file_says_so(exo: Exo, home: Home) -> None:
 
 
 def test_chat_takes_turns_from_a_pipe_until_it_ends(exo: Exo) -> None:
-    result = exo("chat", input=b"hello\n\n!error model_missing\nagain\n/quit\nnever\n")
+    result = exo("chat", input=b"hello\n\nplease\\\n!error model_missing\nagain\n/quit\nnever\n")
     assert result.returncode == 0
     assert result.stdout.decode().splitlines()[0] == "You said: hello"
     assert "You said: again" in result.stdout.decode() and "never" not in result.stdout.decode()
     assert "exo models get fake" in result.stderr.decode()
     result = exo("chat", "--session", "none", input=b"hello\n")
     assert result.returncode == 1 and "session 'none'" in result.stderr.decode()
-
-
-def test_chat_in_a_terminal_stops_an_answer_at_ctrl_c(exo: Exo, home: Home) -> None:
-    exo("ask", "warm up", env={"EXO_FAKE_DELAY": "0.05"})  # 200 words would take ten seconds
-    ours, theirs = pty.openpty()
-    chat = subprocess.Popen(
-        [*COMMAND, "chat"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "EXO_HOME": str(home.root)},
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is a signal
-    )
-    os.close(theirs)
-    seen = ""
-
-    def until(text: str) -> None:
-        nonlocal seen
-        end = time.monotonic() + 30
-        while text not in seen:
-            assert time.monotonic() < end, seen
-            seen += os.read(ours, 65536).decode(errors="replace")
-        seen = seen.split(text, 1)[1]
-
-    try:
-        until("> ")
-        os.write(ours, b"!words 200\r")
-        until("word3")
-        os.write(ours, b"\x03")
-        until("exo: interrupted")
-        until("> ")
-        assert "word199" not in seen
-        os.write(ours, b"hello there\r")
-        until("You said: hello there")
-        until("> ")
-        os.write(ours, b"\x03")  # at the prompt it leaves
-        assert chat.wait(30) == 0
-    finally:
-        if chat.poll() is None:
-            chat.kill()
-            chat.wait()
-        os.close(ours)

@@ -8,10 +8,10 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from os.path import commonprefix
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ModelGone
@@ -19,7 +19,7 @@ from exo.core.base.settings import Settings
 from exo.core.context.engine import ContextEngine, Options
 from exo.core.engine.sessions import Sessions, open_database
 from exo.core.protocol.schema import Message
-from exo.core.router.model import ModelEvent, Request
+from exo.core.router.model import Model, ModelEvent, Request
 from exo.core.server.hub import Hub
 from exo.tools.bench import Figure, Say
 
@@ -32,7 +32,7 @@ SYSTEM = "You are a companion. " * 20
 class _NoModel:
     """Nobody summarises and nobody counts: rules and estimates."""
 
-    async def stream(self, role: str, request: Request) -> AsyncIterator[ModelEvent]:
+    async def stream(self, role: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
         raise ModelGone("ask", "there is none")
         yield
 
@@ -56,7 +56,7 @@ class _Talk:
         clock = SystemClock()
         self.database = open_database(folder / "sessions.sqlite")
         self.sessions = Sessions(self.database, clock)
-        self.parts = (self.database, Hub(self.database, clock), _NoModel(), options, clock)
+        self.hub, self.options, self.clock = Hub(self.database, clock), options, clock
         with self.database.transaction():
             self.session = self.sessions.create("", "/")
         self.count = 0
@@ -70,7 +70,8 @@ class _Talk:
                 self.sessions.add(self.session, "t", Message(f"m{self.count}", role, text))  # type: ignore[arg-type]
 
     def engine(self) -> ContextEngine:
-        return ContextEngine(*self.parts)
+        model = cast(Model, _NoModel())
+        return ContextEngine(self.database, self.hub, model, self.options, self.clock)
 
 
 def run(rounds: int, say: Say) -> Iterator[Figure]:

@@ -215,8 +215,9 @@ def conversation(planted: Planted) -> list[Message]:
     out: list[Message] = []
     for n in range(LENGTH):
         asked, said = fill[(n // 2 + offset) % len(fill)]
-        role = "user" if n % 2 == 0 else "assistant"
-        out.append(Message(f"{planted.name}-{n}", role, asked if n % 2 == 0 else said))
+        name = f"{planted.name}-{n}"
+        mine = n % 2 == 0
+        out.append(Message(name, "user", asked) if mine else Message(name, "assistant", said))
     texts = {fact.at: fact.text for fact in planted.facts}
     texts |= {at: text for at, text, _ in planted.secrets}
     for at, text in texts.items():

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from exo.core.base.errors import ModelGone
 from exo.core.base.home import Home
@@ -16,6 +17,7 @@ from exo.core.context import extract
 from exo.core.context.builder import Limits, estimate
 from exo.core.context.summary import Summariser
 from exo.core.context.tree import LEAF
+from exo.core.router.model import Model
 from exo.core.router.router import Router
 from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
@@ -89,7 +91,11 @@ async def _all(home: Home | None, planted: tuple[Planted, ...], say: Say) -> Tal
 async def _one(planted: Planted, model: Router | None, tally: Tally) -> None:
     """One conversation: four leaves, two parents, the root; then look for what was planted."""
     messages, limits = conversation(planted), Limits()
-    writer = Summariser(model, estimate, 1600) if model else Summariser(_NoModel(), estimate, 1600)
+    writer = (
+        Summariser(model, estimate, 1600)
+        if model
+        else Summariser(cast(Model, _NoModel()), estimate, 1600)
+    )
     row: list[str] = []
     for level in range(LEVELS):
         room, older = limits.node(level), row

@@ -1,0 +1,70 @@
+"""What can be done with a conversation that was had: search it, fork it, undo its last turns, mend it.
+The handlers of those commands; the rows are the business of Sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from exo.core.context.engine import ContextEngine
+from exo.core.engine.sessions import Sessions, unanswered
+from exo.core.protocol import schema
+from exo.core.protocol.codec import refused
+from exo.core.server.hub import Hub
+
+HITS = 20  # of one search, unless told
+TURNS = 1000  # that one undo may remove
+
+
+class History:
+    """`running` holds the sessions in which a turn runs; the summaries of `context` follow the messages."""
+
+    def __init__(
+        self, sessions: Sessions, hub: Hub, context: ContextEngine, running: Container[str]
+    ) -> None:
+        self._sessions, self._hub, self._running = sessions, hub, running
+        self._context = context
+
+    async def search(self, body: schema.Search) -> schema.SearchResult:
+        limit = HITS if body.limit is None else body.limit
+        if not 1 <= limit <= 1000:
+            raise refused("bad_body", "search.limit", "1 to 1000 is wanted")
+        if body.session is not None:
+            self._sessions.info(body.session)
+        return schema.SearchResult(self._sessions.index.find(body.query, body.session, limit))
+
+    async def fork(self, body: schema.SessionFork) -> schema.SessionRef:
+        """A fork of a session whose turn runs has what stood when it was made, in whole rounds."""
+        self._sessions.info(body.session)
+        with self._hub.commit(durable=True) as add:
+            fork = self._sessions.fork(body.session, body.at)
+            self._context.copy(body.session, fork)
+            info = self._sessions.info(fork)
+            add(fork, schema.SessionCreated(info.title))
+            add(fork, schema.SessionUpdated(info.title, info.turns, info.updated))
+        return schema.SessionRef(fork)
+
+    async def undo(self, body: schema.SessionUndo) -> schema.UndoResult:
+        self._sessions.info(body.session)
+        turns = 1 if body.turns is None else body.turns
+        if not 1 <= turns <= TURNS:
+            raise refused("bad_body", "session.undo.turns", f"1 to {TURNS} is wanted")
+        if body.session in self._running:
+            raise refused("turn_running", "undo", "a turn runs in this session; interrupt it first")
+        with self._hub.commit(durable=True) as add:
+            removed = self._sessions.undo(body.session, turns)
+            left = self._sessions.messages(body.session)
+            self._context.forget_after(body.session, left[-1].id if left else "")
+            info = self._sessions.info(body.session)
+            add(body.session, schema.SessionUpdated(info.title, info.turns, info.updated))
+        return schema.UndoResult(removed)
+
+    def mend(self, session: str) -> None:
+        """Answer the calls that a crash left without a result. Raises ProtocolError unknown_session."""
+        self._sessions.info(session)
+        missing = unanswered(self._sessions.messages(session))
+        if missing is None or session in self._running:
+            return
+        with self._hub.commit(durable=True) as add:
+            turn = self._sessions.last_turn(session)
+            self._sessions.add(session, turn, missing)
+            add(session, schema.MessageCompleted(turn, missing))
