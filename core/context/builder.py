@@ -63,17 +63,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a request is made of. `lead` is the message before `messages` where those begin within a
-    round; `task` the person's request where none stands in `messages`; `recall` goes before the last
+    """What a request is made of. `opening` is the base prompt, with the pack, and examples; `lead` is
+    the message before `messages` where those begin within a round; `task` the person's request where none stands in `messages`; `recall` goes before the last
     message of the person."""
 
-    system: str
+    opening: Sequence[dict[str, Any]]
     view: Sequence[tuple[Address, str]]
     messages: Sequence[Message]
     lead: Message | None = None
     task: str = ""
     recall: str = ""
-    examples: Sequence[dict[str, Any]] = ()
 
 
 def build(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[dict[str, Any]]:
@@ -108,8 +107,10 @@ def lay_out(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list
 
 
 def _head(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[dict[str, Any]]:
-    head = [{"role": "system", "content": shorten(parts.system, budget // 2, measure)}]
-    head += parts.examples
+    head = list(parts.opening)
+    if sum(weigh(each, measure) for each in head) > budget // 2:  # no room for examples
+        text = shorten(str(head[0]["content"]), budget // 2 - MESSAGE_TOKENS, measure)
+        head = [{"role": "system", "content": text}]
     if parts.view:
         head.append({"role": "user", "content": render(parts.view, limits.summaries, measure)})
     if parts.task:

@@ -86,10 +86,7 @@ class ContextEngine:
         options: Options,
         clock: Clock,
         alone: Callable[[], bool] = lambda: True,
-        examples: Sequence[dict[str, Any]] = (),
     ) -> None:
-        """`examples` are messages that stand behind the system prompt of every request."""
-        self._examples = examples
         self._database, self._hub, self._options, self._alone = database, hub, options, alone
         self._store = Store(database)
         self.meter = Meter(lambda what: model.count("main", what))
@@ -99,7 +96,8 @@ class ContextEngine:
         limits: dict[Lane, int] = {"live": options.live, "import": options.imports}
         self.lanes = Lanes(limits, self._job, alone, clock)
         self._epochs: dict[str, int] = {}
-        self._last: dict[str, tuple[str, int]] = {}  # session -> (system, tokens of its tools)
+        # session -> (opening, tokens of its tools), of the last request
+        self._last: dict[str, tuple[Sequence[dict[str, Any]], int]] = {}
         self._predicted = 0
         self._beyond: int | None = None  # tokens of a prompt beyond its messages, once observed
 
@@ -118,7 +116,7 @@ class ContextEngine:
     async def build(
         self,
         session: str,
-        system: str,
+        opening: Sequence[dict[str, Any]],
         tools: Sequence[dict[str, Any]] = (),
         *,
         recall: str = "",
@@ -131,7 +129,7 @@ class ContextEngine:
         if wait and not self._alone() and self._options.settle:
             await self.lanes.settle(session, self._options.settle)
         extra = estimate(json.dumps(list(tools))) if tools else 0
-        self._last[session] = (system, extra)
+        self._last[session] = (opening, extra)
         parts, budget, measure = await self._compacted(session, self.limits(shrink), recall)
         request = build(parts, self.limits(shrink), budget, measure)
         self._predicted = sum(weigh(each, measure) for each in request)
@@ -188,11 +186,11 @@ class ContextEngine:
         self, session: str, limits: Limits, recall: str, full: float = 1.0
     ) -> tuple[Parts, int, Measure]:
         """(parts, budget, measure) of the next request, after folding what does not fit."""
-        system, extra = self._last[session]
+        opening, extra = self._last[session]
         budget = max(64, limits.budget - (extra if self._beyond is None else self._beyond))
         state = self._store.state(session)
         measure: Measure = self.meter.measure
-        parts = self._parts(session, state, system, recall)
+        parts = self._parts(session, state, opening, recall)
         draft = lay_out(parts, limits, budget, measure)
         before = total = sum(weigh(each, measure) for each in draft)
         if total > NEAR * budget and (counted := await self.meter.total(draft)):
@@ -208,14 +206,16 @@ class ContextEngine:
                     self._save(session, view, before, after)
             except StorageError:  # told by the hub; the request is cut to fit without
                 return parts, budget, measure
-            parts = self._parts(session, self._store.state(session), system, recall)
+            parts = self._parts(session, self._store.state(session), opening, recall)
         return parts, budget, measure
 
-    def _parts(self, session: str, state: State, system: str, recall: str) -> Parts:
+    def _parts(
+        self, session: str, state: State, opening: Sequence[dict[str, Any]], recall: str
+    ) -> Parts:
         messages = [each for _, each in state.open]
         here = not state.view or any(each.role == "user" for each in messages)
         task = "" if here else self._store.task(session)
-        return Parts(system, state.pieces(), messages, state.lead, task, recall, self._examples)
+        return Parts(opening, state.pieces(), messages, state.lead, task, recall)
 
     def _fold(
         self,

@@ -77,7 +77,6 @@ class Engine:
         self._approvals = Approvals(database, hub, clock, settings.number("approval.timeout"))
         self._acting: dict[str, set[asyncio.Task[Any]]] = {}  # session -> tools that clients run
         prompts = Path(__file__).with_name("prompts")
-        begin = opening(prompts)
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
         self.context = ContextEngine(
@@ -87,7 +86,6 @@ class Engine:
             Options.read(settings),
             clock,
             lambda: bool(local("aux")),
-            begin[1:],
         )
         self._loop = Loop(
             self.sessions,
@@ -97,7 +95,7 @@ class Engine:
             self._slots,
             plan,
             self.context,
-            begin,
+            opening(prompts),
             _rules(settings),
             closed,
             self._results,

@@ -211,18 +211,18 @@ class Loop:
     ) -> Request:
         """What the model would be asked now, for this session; each `shrink` halves its length."""
         limits = self._context.limits(shrink)
-        system = str(self._opening[0]["content"])
+        opening = list(self._opening)
         if pack := await self._slots.pack(session):
-            system = f"{system}\n\n{shorten(pack, limits.window // 4)}"
+            text = f"{opening[0]['content']}\n\n{shorten(pack, limits.window // 4)}"
+            opening[0] = opening[0] | {"content": text}
         specs = self._actions.tools.specs(self._sessions.toolsets(session))
         tools = [spec.openai() for spec in specs]
         built = await self._context.build(
-            session, system, tools, recall=recalled, shrink=shrink, wait=wait
+            session, opening, tools, recall=recalled, shrink=shrink, wait=wait
         )
         messages = await self._slots.reshape(session, built)
         # a plugin that reshapes may touch what is the same for all: then nothing is
-        fixed = len(self._opening)
-        fixed = fixed if messages[:fixed] == built[:fixed] else 0
+        fixed = len(opening) if messages[: len(opening)] == opening else 0
         return Request(messages, tools, limits.reply, session, fixed)
 
     def _call_ids(self, session: str) -> set[str]:

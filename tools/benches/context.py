@@ -8,7 +8,7 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncIterator, Iterator
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any, cast
@@ -26,13 +26,13 @@ from exo.tools.bench import Figure, Say
 SIZES = (10, 1_000, 10_000)
 TURNS = 30
 WORDS = "we spoke about the garden, the boat and what to cook on the day after tomorrow " * 2
-SYSTEM = "You are a companion. " * 20
+OPENING = [{"role": "system", "content": "You are a companion. " * 20}]
 
 
 class _NoModel:
     """Nobody summarises and nobody counts: rules and estimates."""
 
-    async def stream(self, role: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
+    async def stream(self, role: str, request: Request) -> AsyncIterator[ModelEvent]:
         raise ModelGone("ask", "there is none")
         yield
 
@@ -99,7 +99,7 @@ async def _size(talk: _Talk, size: int, turns: int) -> Iterator[Figure]:
     for _ in range(turns):
         talk.say(2)
         times.append(await _timed(engine, talk))
-        request = await engine.build(talk.session, SYSTEM)
+        request = await engine.build(talk.session, OPENING)
         text = "\n".join(each["content"] for each in request)
         sent += len(text)
         computed += len(text) - len(commonprefix([text, last]))
@@ -118,7 +118,7 @@ async def _size(talk: _Talk, size: int, turns: int) -> Iterator[Figure]:
 
 async def _timed(engine: ContextEngine, talk: _Talk) -> float:
     begun = time.perf_counter()
-    await engine.build(talk.session, SYSTEM)
+    await engine.build(talk.session, OPENING)
     return (time.perf_counter() - begun) * 1000
 
 

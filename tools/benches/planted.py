@@ -7,6 +7,7 @@ after a look at how one of them fares."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from exo.core.protocol.schema import Call, Message, ToolResult
 
@@ -208,16 +209,20 @@ PLANTED = (
 )  # fmt: skip
 
 
-def conversation(planted: Planted) -> list[Message]:
-    """The LENGTH messages: filling, with the planted texts in their places."""
+def conversation(planted: Planted, crowded: bool = False) -> list[Message]:
+    """The LENGTH messages: filling, with the planted texts in their places. When `crowded`, every message
+    of the filling names a file and two values of its own, which compete for the room."""
     fill = FILL[planted.language]
     offset = PLANTED.index(planted)
     out: list[Message] = []
     for n in range(LENGTH):
         asked, said = fill[(n // 2 + offset) % len(fill)]
-        name = f"{planted.name}-{n}"
-        mine = n % 2 == 0
-        out.append(Message(name, "user", asked) if mine else Message(name, "assistant", said))
+        role: Literal["user", "assistant"] = "user" if n % 2 == 0 else "assistant"
+        if crowded:
+            asked, said = (
+                f"{text} ({37 * n + 11} g, notes/{n}.txt, {n}:45)" for text in (asked, said)
+            )
+        out.append(Message(f"{planted.name}-{n}", role, asked if n % 2 == 0 else said))
     texts = {fact.at: fact.text for fact in planted.facts}
     texts |= {at: text for at, text, _ in planted.secrets}
     for at, text in texts.items():

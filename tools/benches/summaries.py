@@ -17,6 +17,7 @@ from exo.core.context import extract
 from exo.core.context.builder import Limits, estimate
 from exo.core.context.summary import Summariser
 from exo.core.context.tree import LEAF
+from exo.core.protocol.schema import Message
 from exo.core.router.model import Model
 from exo.core.router.router import Router
 from exo.core.services import Supervisor
@@ -48,11 +49,15 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
     """All conversations once (`rounds` of them when it is not 0), by rules and by the model."""
     planted = PLANTED[: rounds or len(PLANTED)]
     yield from _rows("rules", asyncio.run(_all(None, planted, say)))
+    yield from _rows("rules, crowded", asyncio.run(_all(None, planted, say, crowded=True)))
     with tempfile.TemporaryDirectory(prefix="exo-bench-") as folder:
         home = Home(Path(folder)).make()
         with Supervisor(home, ["models"]) as services:
             services.wait_ready()
             yield from _rows("model", asyncio.run(_all(home, planted, say)))
+            alone = asyncio.run(_all(home, planted, say, levels=1, exact=False))
+            kept = alone.sum(1)
+            yield Figure("model's own sentences, without the rules: survive 1 level", kept, "of 50")
 
 
 def _rows(who: str, tally: Tally) -> Iterator[Figure]:
@@ -73,13 +78,22 @@ def _rows(who: str, tally: Tally) -> Iterator[Figure]:
     yield Figure(f"{who}: secrets in any summary", tally.leaks, f"of {secrets}", "0")
 
 
-async def _all(home: Home | None, planted: tuple[Planted, ...], say: Say) -> Tally:
+async def _all(
+    home: Home | None,
+    planted: tuple[Planted, ...],
+    say: Say,
+    *,
+    crowded: bool = False,
+    levels: int = LEVELS,
+    exact: bool = True,
+) -> Tally:
+    """Summarise every conversation; without `exact` only the prose of a summary is looked at."""
     tally = Tally()
     model = Router(home.state, 120.0) if home else None
     try:
         for each in planted:
-            await _one(each, model, tally)
-            say(f"{each.name}: {tally.sum(LEVELS)} kept so far")
+            await _one(each, conversation(each, crowded), model, tally, levels, exact)
+            say(f"{each.name}: {tally.sum(levels)} kept so far")
     finally:
         if model:
             await model.close()
@@ -88,16 +102,23 @@ async def _all(home: Home | None, planted: tuple[Planted, ...], say: Say) -> Tal
     return tally
 
 
-async def _one(planted: Planted, model: Router | None, tally: Tally) -> None:
+async def _one(
+    planted: Planted,
+    messages: list[Message],
+    model: Router | None,
+    tally: Tally,
+    levels: int,
+    exact: bool,
+) -> None:
     """One conversation: four leaves, two parents, the root; then look for what was planted."""
-    messages, limits = conversation(planted), Limits()
+    limits = Limits()
     writer = (
         Summariser(model, estimate, 1600)
         if model
         else Summariser(cast(Model, _NoModel()), estimate, 1600)
     )
     row: list[str] = []
-    for level in range(LEVELS):
+    for level in range(levels):
         room, older = limits.node(level), row
         row = []
         for place in range(LENGTH // LEAF >> level):
@@ -115,7 +136,8 @@ async def _one(planted: Planted, model: Router | None, tally: Tally) -> None:
                     text, by = await writer.parent(*pair, room)
             row.append(text)
             tally.written[by] = tally.written.get(by, 0) + 1
-        _look(planted, level + 1, row, tally)
+        shown = row if exact else [extract.parse(text).prose for text in row]
+        _look(planted, level + 1, shown, tally)
 
 
 def _look(planted: Planted, level: int, row: list[str], tally: Tally) -> None:

@@ -17,6 +17,7 @@ from exo.core.protocol.schema import Call, Message, ToolResult
 from exo.core.router.model import Done, ModelEvent, Request, Text
 from exo.core.server.hub import Hub
 
+OPENING = [{"role": "system", "content": "You are a test."}]
 OPTIONS = Options(4096, 200, 12, 6000, 0, 60.0, 8, 2, True)
 
 
@@ -99,7 +100,7 @@ class Bench:
         self.say(*(f"message {base + n + 1} " + "word " * words for n in range(count)))
 
     async def build(self, **options: Any) -> list[dict[str, Any]]:
-        return await self.engine.build(self.session, "You are a test.", **options)
+        return await self.engine.build(self.session, OPENING, **options)
 
     async def settled(self) -> None:
         """Let every job of the session end."""

@@ -19,6 +19,7 @@ from exo.core.protocol.schema import Call, Message, ToolResult
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+BASE = [{"role": "system", "content": "base"}]
 texts = st.text(max_size=60) | st.integers(1, 20_000).map(lambda n: "long text " * n)
 
 
@@ -44,7 +45,9 @@ def test_a_request_fits_is_valid_and_deterministic(
     limits = Limits(window=window)
     lead = Message("c", "assistant", "", [Call("a", "t", {})])
     pieces = [((0, n), text) for n, text in enumerate(view)]
-    parts = Parts(system, pieces, messages, lead, "the task", "recalled")
+    parts = Parts(
+        [{"role": "system", "content": system}], pieces, messages, lead, "the task", "recalled"
+    )
     request = build(parts, limits, limits.budget, estimate)
     assert request == build(parts, limits, limits.budget, estimate)
     assert sum(weigh(each, estimate) for each in request) <= limits.budget
@@ -61,7 +64,7 @@ def test_a_request_fits_is_valid_and_deterministic(
 def test_what_changes_stands_last() -> None:
     messages = [Message("1", "user", "old"), Message("2", "assistant", "yes")]
     messages.append(Message("3", "user", "new"))
-    parts = Parts("base", [((1, 0), "they met")], messages, recall="a fact")
+    parts = Parts(BASE, [((1, 0), "they met")], messages, recall="a fact")
     texts = [each["content"] for each in build(parts, Limits(), 3000, estimate)]
     assert (
         texts[0] == "base" and texts[1].startswith(VIEW) and "[messages 1-16] they met" in texts[1]
@@ -72,7 +75,7 @@ def test_what_changes_stands_last() -> None:
 def test_a_folded_request_of_the_person_is_repeated() -> None:
     messages = [Message("1", "assistant", "", [Call("a", "t", {})])]
     messages.append(Message("2", "tool", "", results=[ToolResult("a", True, "ok")]))
-    parts = Parts("base", [((0, 0), "x")], messages, task="mend the roof")
+    parts = Parts(BASE, [((0, 0), "x")], messages, task="mend the roof")
     request = build(parts, Limits(), 3000, estimate)
     assert request[2]["content"] == f"{TASK}\nmend the roof"
 

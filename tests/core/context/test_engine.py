@@ -14,7 +14,7 @@ from exo.core.context.tree import LEAF
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .conftest import OPTIONS, Bench
+from .conftest import OPENING, OPTIONS, Bench
 
 RANGE = re.compile(r"\[messages (\d+)-(\d+)\]")
 
@@ -288,7 +288,7 @@ def test_a_fork_takes_the_summaries_along(bench: Bench) -> None:
                 bench.sessions.add(fork, "t", replace(message, id=f"f{message.id}"))
             bench.engine.copy(bench.session, fork)
         asked = len(bench.model.asked)
-        request = await bench.engine.build(fork, "You are a test.")
+        request = await bench.engine.build(fork, OPENING)
         assert seen(request) == list(range(1, 151))
         assert "[messages 1-" in request[1]["content"] and len(bench.model.asked) == asked
 

@@ -19,11 +19,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
-def build(system: str, messages: list[Message], limits: Limits) -> list[dict[str, Any]]:
-    return builder.build(Parts(system, [], messages), limits, limits.budget, estimate)
+def build(
+    opening: list[dict[str, Any]], messages: list[Message], limits: Limits
+) -> list[dict[str, Any]]:
+    return builder.build(Parts(opening, [], messages), limits, limits.budget, estimate)
 
 
 SYSTEM = "You are a small companion. " * 4
+
+OPENING = [{"role": "system", "content": SYSTEM}]
 
 texts = st.one_of(
     st.text(max_size=200),
@@ -75,8 +79,8 @@ def cost(request: list[dict[str, Any]]) -> int:
 def test_request_fits_starts_with_the_person_and_keeps_rounds_whole(
     messages: list[Message], limit: Limits
 ) -> None:
-    request = build(SYSTEM, messages, limit)
-    assert request == build(SYSTEM, list(messages), limit)
+    request = build(OPENING, messages, limit)
+    assert request == build(OPENING, list(messages), limit)
     assert request[0] == {"role": "system", "content": SYSTEM}
     assert request[1]["role"] == "user"
     assert cost(request) <= limit.budget - estimate(SYSTEM) + LEAST
@@ -113,7 +117,7 @@ def test_what_fits_is_sent_word_for_word() -> None:
     messages = [
         Message(str(n), "user" if n % 2 == 0 else "assistant", f"text {n}") for n in range(9)
     ]
-    request = build(SYSTEM, messages, Limits())
+    request = build(OPENING, messages, Limits())
     assert [row["content"] for row in request[1:]] == [message.text for message in messages]
 
 
@@ -123,7 +127,7 @@ def test_one_long_result_is_cut_and_the_short_messages_stay_whole() -> None:
         Message("2", "assistant", "I look.", [Call("c", "read_file", {"path": "x"})]),
         Message("3", "tool", "", results=[ToolResult("c", True, "line of text\n" * 10_000)]),
     ]
-    request = build(SYSTEM, messages, Limits())
+    request = build(OPENING, messages, Limits())
     assert request[1]["content"] == "what does it say?" and request[2]["content"] == "I look."
     assert request[2]["tool_calls"][0]["function"]["arguments"] == '{"path": "x"}'
     assert 5000 < len(request[3]["content"]) < 12_000
@@ -138,7 +142,7 @@ def test_a_turn_of_many_long_rounds_keeps_its_question_and_its_newest_round() ->
         messages.append(
             Message(f"t{n}", "tool", "", results=[ToolResult(f"c{n}", True, f"{n} " + "x" * 9000)])
         )
-    request = build(SYSTEM, messages, Limits(window=1024))
+    request = build(OPENING, messages, Limits(window=1024))
     assert request[1]["content"] == "the question"
     assert request[-1]["content"].startswith("23 ")
     assert cost(request) <= Limits(window=1024).budget
