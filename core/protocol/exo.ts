@@ -1,4 +1,4 @@
-// Exo protocol 1. Made by exo.core.protocol.generate; do not edit.
+// Exo protocol 1. Made by exo.tools.protocol; do not edit.
 
 export const PROTOCOL = 1;
 

@@ -2,7 +2,7 @@
 
 Commands go in, each gets one Response; Events come out, numbered. Within a version changes only add
 optional fields. The registries refuse a 31st command or event: a surface that a person can hold.
-`python -m exo.core.protocol.generate` writes schema.json from these classes."""
+`python -m exo.tools.protocol` writes schema.json from these classes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import jsonschema
 import pytest
 from exo.core.base.errors import ProtocolError
-from exo.core.protocol import generate, schema
+from exo.core.protocol import schema
 from exo.core.protocol.codec import (
     DEPTH,
     command_id,
@@ -23,6 +23,7 @@ from exo.core.protocol.codec import (
     to_json,
 )
 from exo.core.protocol.schema import COMMANDS, EVENTS, RESULTS, Command, Event, Response
+from exo.tools import protocol as generate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -126,9 +127,7 @@ def code(data: bytes) -> str:
 
 
 def test_schema_file_is_what_the_classes_give() -> None:
-    assert generate.TARGET.read_text() == generate.text(), (
-        "run python -m exo.core.protocol.generate"
-    )
+    assert generate.TARGET.read_text() == generate.text(), "run python -m exo.tools.protocol"
 
 
 def test_every_fixed_name_is_there_and_at_most_thirty() -> None:

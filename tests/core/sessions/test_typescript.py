@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from exo.core.protocol import generate, schema
+from exo.core.protocol import schema
+from exo.tools import protocol as generate
 
 
 def test_the_checked_in_types_are_current():

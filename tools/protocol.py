@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from exo.core.protocol import schema
 
-TARGET = Path(__file__).with_name("schema.json")
-TYPES = Path(__file__).with_name("exo.ts")
+TARGET = Path(schema.__file__).with_name("schema.json")
+TYPES = Path(schema.__file__).with_name("exo.ts")
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -46,7 +46,7 @@ def typescript() -> str:
     """The same as TypeScript: an interface a class; tables from a type's name to its body; AnyCommand
     and AnyEvent, whose `type` tells which body they carry."""
     schema_ = document()
-    lines = [f"// {schema_['title']}. Made by exo.core.protocol.generate; do not edit.", ""]
+    lines = [f"// {schema_['title']}. Made by exo.tools.protocol; do not edit.", ""]
     lines.append(f"export const PROTOCOL = {schema.VERSION};")
     for name, shape in schema_["$defs"].items():
         lines += ["", *([f"/** {shape['description']} */"] if "description" in shape else [])]
