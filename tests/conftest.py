@@ -22,6 +22,12 @@ MARK = "PYTEST_RUN_MARK"  # environment variable by which the processes of this 
 GRACE = 3.0  # seconds a process may take to end after the test that stopped it
 
 
+def pytest_configure() -> None:
+    """A runner started in the background ignores Ctrl-C; what the tests start must not inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""

@@ -51,7 +51,7 @@ def pages() -> dict[str, str]:
 def blocks(name: str, text: str) -> list[Block]:
     """The fenced blocks of a page."""
     found = []
-    for match in re.finditer(r"^```(.*)\n(.*?)^```\s*$", text, re.DOTALL | re.MULTILINE):
+    for match in re.finditer(r"^```([^\n]*)\n(.*?)^```\s*$", text, re.DOTALL | re.MULTILINE):
         line = text.count("\n", 0, match.start()) + 1
         found.append(Block(f"{name}:{line}", match.group(1).strip(), match.group(2)))
     return found

@@ -100,6 +100,8 @@ def test_another_record_with_lower_numbers_is_followed(exod: Any, line: Line) ->
     for _ in range(5):
         exod.notice("info", "x", "old")
     line.next(Link, part="core", up=True)
+    exod.notice("info", "x", "the stream stands")
+    line.next(Wire)
     exod.kill()
     line.next(Link, part="core", up=False)
     exod.events.clear()
