@@ -7,6 +7,7 @@ conversation, and a restart of exod loses nothing."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import secrets
 import sys
@@ -37,6 +38,7 @@ class Chat:
         hello = client.call("hello", protocol=1, client="exo chat")
         self._since = max(int(hello["first"]) - 1, int(hello["seq"]) - BACK, 0)
         self.transcript = Transcript(out, session, int(hello["seq"]))
+        self.transcript.grant = self._grant
         self.fault: ExoError | None = None
         self.leaving = False
         self._listed: list[str] = []  # session ids of the last list, for /resume N
@@ -133,13 +135,21 @@ class Chat:
 
     def _shell(self, command: str) -> None:
         args = {"command": command}
-        result = self._patient.call("tool.run", session=self.session, tool="bash", args=args)
+        self.transcript.typed = command
+        try:
+            result = self._patient.call("tool.run", session=self.session, tool="bash", args=args)
+        finally:
+            self.transcript.typed = ""
         lines = visible(result["text"]).splitlines()
         self.transcript.keep(f"!{command}", result["text"])
         if len(lines) > SHOWN:
             rest = f"[{len(lines) - SHOWN} more lines: /output {len(self.transcript.outputs)}]"
             lines = [*lines[:SHOWN], rest]
         self.out.line("\n".join(lines), "plain" if result["ok"] else "error")
+
+    def _grant(self, request: str) -> None:
+        with contextlib.suppress(ProtocolError):  # somebody else was quicker
+            self.client.call("approval.respond", request=request, choice="allow")
 
     def _command(self, line: str) -> str:
         name, _, rest = line.partition(" ")

@@ -6,6 +6,7 @@ Invariant: each piece of a reply is shown once, however often the connection bro
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -42,6 +43,10 @@ class Transcript:
     asked: dict[str, dict[str, Any]] = field(default_factory=dict)  # request -> what is asked
     outputs: list[tuple[str, str]] = field(default_factory=list)  # (call, its whole output)
     working: str = ""  # the tool that runs
+    typed: str = (
+        ""  # the shell command that was typed here and runs now: typing it was the approval
+    )
+    grant: Callable[[str], None] = lambda request: None
     _shown: dict[str, str] = field(default_factory=dict)
     _calls: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -70,10 +75,15 @@ class Transcript:
         elif kind == "turn.completed" and session:
             self.running.pop(session, None)
             self.ended[body["turn"]] = body["stop_reason"]
+        elif kind == "approval.requested" and self._typed(body):
+            self.grant(body["request"])
         elif kind == "approval.requested":
             self.asked[body["request"]] = {**body, "session": session}
         elif kind == "approval.resolved":
             self.asked.pop(body["request"], None)
+
+    def _typed(self, asked: dict[str, Any]) -> bool:
+        return bool(self.typed) and asked["args"] == {"command": self.typed}
 
     def _show(self, kind: str, body: dict[str, Any]) -> None:
         if kind == "message.delta":
@@ -84,9 +94,9 @@ class Transcript:
             self.working, self._calls[body["call"]] = body["tool"], body
         elif kind == "tool.completed":
             self._tool(body)
-        elif kind == "approval.requested":
+        elif kind == "approval.requested" and not self._typed(body):
             self._line(f"{body['tool']} ({body['risk']}) asks: {body['summary']}", "notice")
-        elif kind == "approval.resolved":
+        elif kind == "approval.resolved" and not self.typed:
             self._line(f"{body['choice'].replace('_', ' ')} (by {body['by']})", "notice")
         elif kind == "question.asked":
             self._line(body["text"], "notice")

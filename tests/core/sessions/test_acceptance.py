@@ -26,7 +26,11 @@ from exo.core.base.home import Home
 from exo.core.base.unix import UnixConnection
 
 PATIENCE = 60.0  # seconds
-SOLO = os.environ | {"EXO_TITLES_IDLE": "0", "EXO_EVENTS_KEEP": "10000000"}
+SOLO = os.environ | {
+    "EXO_TOOLS_ASK": "never",
+    "EXO_TITLES_IDLE": "0",
+    "EXO_EVENTS_KEEP": "10000000",
+}
 # exod that dies before its n-th statement of SQL
 DYING = """
 import os, signal, sys
