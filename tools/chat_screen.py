@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -110,6 +111,12 @@ class PromptScreen:
             with contextlib.suppress(RuntimeError):  # the person has left: the loop is closed
                 loop.call_soon_threadsafe(take, event)
 
+        def signalled() -> None:
+            """Ctrl-C between two prompts, when the terminal makes a signal of it and no key."""
+            if not self._stop(chat):
+                chat.leaving = True
+
+        loop.add_signal_handler(signal.SIGINT, signalled)
         chat.follow(deliver)
         jobs: set[asyncio.Task[str]] = set()
         pending = ""
@@ -117,7 +124,7 @@ class PromptScreen:
             while not chat.leaving and chat.fault is None:
                 await asyncio.to_thread(chat.prefill)
                 try:
-                    line = pending + await prompt.prompt_async()
+                    line = pending + await prompt.prompt_async(handle_sigint=False)
                 except (EOFError, KeyboardInterrupt):
                     break
                 pending = line[:-1] + "\n" if line.endswith("\\") else ""
@@ -135,6 +142,14 @@ class PromptScreen:
             self.line(str(chat.fault), "error")
             return 1
         return 0
+
+    def _stop(self, chat: Chat) -> bool:
+        """Interrupt the turn that runs, once; False when there is nothing to interrupt."""
+        if chat.session not in chat.transcript.running or self._interrupted:
+            return False
+        self._interrupted = True
+        asyncio.get_running_loop().run_in_executor(None, chat.interrupt)
+        return True
 
     def _prompt(self, chat: Chat) -> StyleAndTextTuples:
         parts: StyleAndTextTuples = [("", f"{self._partial}\n")] if self._partial else []
@@ -158,10 +173,9 @@ class PromptScreen:
 
         @keys.add("c-c")
         def stop(event: KeyPressEvent) -> None:
-            if chat.session in chat.transcript.running and not self._interrupted:
-                self._interrupted = True
-                asyncio.get_running_loop().run_in_executor(None, chat.interrupt)
-            elif event.current_buffer.text:
+            if self._stop(chat):
+                return
+            if event.current_buffer.text:
                 event.current_buffer.reset()
             else:
                 event.app.exit(exception=EOFError)
