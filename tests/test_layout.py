@@ -21,7 +21,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "exo.models",
         "exo.core.base",
         "ctranslate2",
-        "faster_whisper",
         "llama_cpp",
         "numpy",
         "onnxruntime",
@@ -35,7 +34,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
 LATE = {
     "PIL",
     "ctranslate2",
-    "faster_whisper",
     "httpx",
     "llama_cpp",
     "numpy",
