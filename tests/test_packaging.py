@@ -54,7 +54,7 @@ def wanted(copy: Path) -> set[str]:
     for room in ROOMS:
         for path in (copy / room).rglob("*"):
             name = path.relative_to(copy).as_posix()
-            about = path.suffix == ".md" and "prompts" not in path.parts
+            about = path.suffix == ".md" and "prompts" not in path.parts or "pictures" in path.parts
             built = "__pycache__" in path.parts  # something was imported from the copy
             if path.is_file() and not about and not built and not name.startswith("board/panel/"):
                 found.add(name)
