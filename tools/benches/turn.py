@@ -19,6 +19,8 @@ from exo.core.base.unix import UnixConnection
 from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
 
+PAUSE = 0.1  # seconds between two turns: nobody speaks sooner, and what follows a turn is over
+
 
 class InstantServer:
     """An exo-models that replies one word at once; `arrived` and `sent` are monotonic seconds."""
@@ -86,6 +88,7 @@ def _through(client: Client, server: InstantServer, rounds: int) -> tuple[list[f
     events = client.events(0, session)
     there, back = [], []
     for n in range(rounds + 3):
+        time.sleep(PAUSE)
         begun = time.monotonic()
         client.call("turn.send", session=session, text=f"please go on {n}")
         seen = 0.0
