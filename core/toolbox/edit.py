@@ -1,5 +1,5 @@
-"""Replace a passage of a text that a model quotes from memory: exactly, else with the white space around
-its lines ignored, else with all white space alike. Pure.
+"""Replace a passage of a text that a model quotes from memory: exactly, else whatever white space stands
+between its words. Pure.
 
 Invariant: a passage is replaced only where it is the one that fits; everything else stays byte for byte."""
 
@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from exo.core.base.errors import ExoError
 
-Span = tuple[int, int]
 NEAR_LINES = 20_000  # lines of a file that are compared to find what was meant
 
 
@@ -34,9 +31,13 @@ def edit(text: str, old: str, new: str, name: str) -> Edited:
     if old == new:
         raise ExoError(f"edit {name}", "old and new are the same")
     old, new = like(text, old), like(text, new)
-    ways = {"exact": _exact, "trimmed lines": _trimmed, "white space": _loose}
-    for how, find in ways.items():
-        spans = find(text, old)
+    words = r"\s+".join(map(re.escape, old.split()))
+    ways = {
+        "exact": f"(?=({re.escape(old)}))",  # overlapping ones count too
+        "white space": rf"((?:^[ \t]*)?{words})",
+    }
+    for how, pattern in ways.items():
+        spans = [match.span(1) for match in re.finditer(pattern, text, re.M)]
         if len(spans) > 1:
             where = ", ".join(str(_line_of(text, start)) for start, _ in spans[:10])
             why = f"old fits {len(spans)} times ({how}), at lines {where}"
@@ -53,45 +54,6 @@ def like(text: str, part: str) -> str:
     if "\r" in part or text.count("\r\n") * 2 <= text.count("\n"):
         return part
     return part.replace("\n", "\r\n")
-
-
-def find_lines(
-    lines: list[str], wanted: list[str], key: Callable[[str], Any], first: int = 0
-) -> list[int]:
-    """Where the lines `wanted` stand one below the other, from index `first` on, compared by `key`."""
-    have = [key(line) for line in lines]
-    want = [key(line) for line in wanted]
-    last = len(have) - len(want)
-    return [
-        at
-        for at in range(first, last + 1)
-        if have[at] == want[0] and have[at : at + len(want)] == want
-    ]
-
-
-def _exact(text: str, old: str) -> list[Span]:
-    found = re.finditer(f"(?={re.escape(old)})", text)  # overlapping ones count too
-    return [(match.start(), match.start() + len(old)) for match in found]
-
-
-def _trimmed(text: str, old: str) -> list[Span]:
-    """Whole lines that are equal once stripped; blank lines around `old` do not count."""
-    wanted = re.sub(r"^(\s*\n)+|(\n\s*)+$", "", old).split("\n")
-    lines = text.split("\n")
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    spans = []
-    for at in find_lines(lines, wanted, str.strip):
-        last = at + len(wanted) - 1
-        spans.append((starts[at], starts[last] + len(lines[last].rstrip("\r"))))
-    return spans
-
-
-def _loose(text: str, old: str) -> list[Span]:
-    """Passages whose words are the same, whatever white space is between them."""
-    pattern = r"\s+".join(re.escape(word) for word in old.split())
-    return [match.span() for match in re.finditer(pattern, text)]
 
 
 def _fit(found: str, old: str, new: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from exo.core.base.errors import ExoError
-from exo.core.toolbox.edit import find_lines, like, show
+from exo.core.toolbox.edit import like, show
 
 Load = Callable[[str], str | None]  # path -> text, None when there is no such file
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
@@ -174,46 +174,49 @@ def apply_hunks(text: str, hunks: list[Hunk], name: str) -> str:
     """Return `text` with the hunks applied one below the other. Raises ExoError."""
     lines = _LINES.findall(text)
     plain = not any("\r" in line for hunk in hunks for _, line in hunk.lines)
-    done: list[str] = []
-    used = moved = 0  # lines of the file behind us; how far hunks stood from where they said
+    used = moved = 0  # lines that are done; how far hunks stand from where they say
     for n, hunk in enumerate(hunks, 1):
         at = _find(lines, hunk, used, moved, f"hunk {n} of {name}")
-        done += lines[used:at]
-        used = at
+        old = len(hunk.old())
+        own = iter(lines[at : at + old])
+        put = []
         for mark, line in hunk.lines:
             if mark == "+":
-                done.append(like(text, line) if plain else line)
+                put.append(like(text, line) if plain else line)
                 continue
+            kept = next(own)
             if mark == " ":
-                done.append(lines[used])
-            used += 1
+                put.append(kept)
+        lines[at : at + old] = put
+        used = at + len(put)
         if hunk.at:
-            moved = at - (hunk.at - 1)
-    done += lines[used:]
-    for n, line in enumerate(done[:-1]):
+            moved = used - (hunk.at - 1 + old)
+    for n, line in enumerate(lines[:-1]):
         if not line.endswith("\n"):  # what was the last line no longer is
-            done[n] = line + "\n"
-    return "".join(done)
+            lines[n] = line + "\n"
+    return "".join(lines)
 
 
 def _find(lines: list[str], hunk: Hunk, used: int, moved: int, name: str) -> int:
     """The index of the hunk's first line; exactly, else by words alone; the nearest to where it says."""
     first = used
     if hunk.heading:
-        headings = find_lines(lines, [hunk.heading], str.strip, used)
-        if not headings:
+        while first < len(lines) and lines[first].strip() != hunk.heading:
+            first += 1
+        if first == len(lines):
             raise ExoError(f"apply {name}", f"there is no line {hunk.heading[:120]!r}")
-        first = headings[0] + 1
+        first += 1
     guess = max(used, hunk.at - 1 + moved) if hunk.at else first
     old = hunk.old()
     if not old:
         return min(guess, len(lines)) if hunk.at or hunk.heading else len(lines)
     for key in (str, str.split):
-        fits = find_lines(lines, old, key, first)
+        have, want = [key(line) for line in lines], [key(line) for line in old]
+        places = range(first, len(have) - len(want) + 1)
+        fits = [at for at in places if have[at : at + len(want)] == want]
         if len(fits) > 1 and not hunk.at and not hunk.heading:
-            places = ", ".join(str(at + 1) for at in fits[:10])
-            why, do = f"it fits at lines {places}", "add context or an @@ line"
-            raise ExoError(f"apply {name}", why, do)
+            why = f"it fits at lines {', '.join(str(at + 1) for at in fits[:10])}"
+            raise ExoError(f"apply {name}", why, "add context or an @@ line")
         if fits:
             return min(fits, key=lambda at: abs(at - guess))
     shown = show(lines, guess, 5) or "(the end)"
