@@ -47,13 +47,9 @@ def read_time(text: str, now: datetime.datetime) -> datetime.datetime:
     return found
 
 
-def following(
-    first: datetime.datetime, repeat: str, now: datetime.datetime
-) -> datetime.datetime | None:
+def following(first: datetime.datetime, repeat: str, now: datetime.datetime) -> datetime.datetime:
     """The next time after `now` of something that happened first at `first` and comes again (both wall
-    times); None when it does not. A day that a month lacks becomes its last one."""
-    if not repeat:
-        return None
+    times). A day that a month lacks becomes its last one."""
     at, n = first, 0
     while at <= now or repeat == "weekdays" and at.weekday() > 4:
         n += 1

@@ -98,7 +98,7 @@ WALL = st.datetimes(at(2020, 1, 1), at(2040, 1, 1))
 @given(WALL, st.sampled_from(get_args(Repeat)), WALL)
 def test_the_next_time_is_later_and_not_too_late(first: at, repeat: str, now: at) -> None:
     found = following(first, repeat, now)
-    assert found is not None and found > now and found >= min(first, found)
+    assert found > now and found >= min(first, found)
     longest = {
         "daily": 1,
         "weekdays": 4,
@@ -106,7 +106,6 @@ def test_the_next_time_is_later_and_not_too_late(first: at, repeat: str, now: at
         "monthly": 31,
     }
     assert found - max(now, first) <= datetime.timedelta(days=longest[repeat])
-    assert following(first, "", now) is None
 
 
 @pytest.fixture
@@ -126,7 +125,6 @@ def test_nine_stays_nine_when_summer_time_begins(berlin: None) -> None:
     clock = SystemClock()
     first = at(2026, 3, 28, 9, 0)
     second = following(first, "daily", first)
-    assert second is not None
     hours = (clock.stamp(second) - clock.stamp(first)) / 3_600_000
     assert hours == 23 and clock.local(clock.stamp(second)).hour == 9
 
