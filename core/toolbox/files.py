@@ -17,7 +17,6 @@ from exo.core.toolbox.registry import Context
 
 READ_LINES = 400  # of a file in one result, unless asked otherwise
 READ_LIMIT = 90_000  # characters in one result
-LINE_LIMIT = 20_000  # characters of one line
 ENTRIES = 1000  # of a folder in one result
 DEADLINE = 10.0  # seconds of a search
 Offset = Annotated[int, {"minimum": 1, "maximum": 10**9}]
@@ -34,7 +33,7 @@ def read_file(context: Context, path: str, offset: Offset = 1, limit: Count = RE
                 lines.append(f"[more lines: go on with offset {number}]")
                 break
             if number >= offset:
-                lines.append(_line(line))
+                lines.append(line.decode("utf-8", "replace").rstrip("\r\n"))
                 size += len(lines[-1])
     return "\n".join(lines)
 
@@ -118,11 +117,11 @@ def apply_patch(context: Context, patch: str) -> str:
     try:
         for path, text in made.items():
             done.append(path)
-            _put(root / path, text)
+            save_text(root / path, text)
     except ExoError:
         for path in done:
             with contextlib.suppress(ExoError):  # the disk refuses: told by the first error
-                _put(root / path, before[path])
+                save_text(root / path, before[path])
         raise
     return "\n".join(f"{_verb(before[path], text)} {path}" for path, text in made.items())
 
@@ -135,23 +134,6 @@ def _entry(path: Path) -> str:
     with contextlib.suppress(OSError):
         return f"{path.name}  {path.stat().st_size} bytes"
     return f"{path.name}  ?"
-
-
-def _line(raw: bytes) -> str:
-    line = raw.decode("utf-8", "replace").rstrip("\r\n")
-    if len(line) <= LINE_LIMIT:
-        return line
-    return f"{line[:LINE_LIMIT]} [{len(line) - LINE_LIMIT} more characters in this line]"
-
-
-def _put(path: Path, text: str | None) -> None:
-    if text is not None:
-        save_text(path, text)
-        return
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise storage_error(f"delete {path}", error) from error
 
 
 def _verb(before: str | None, after: str | None) -> str:

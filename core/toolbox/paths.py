@@ -64,11 +64,13 @@ def read_text(path: Path) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def save_text(path: Path, text: str) -> None:
-    """Replace the file whole, keeping its permissions. Raises ExoError."""
+def save_text(path: Path, text: str | None) -> None:
+    """Replace the file whole, keeping its permissions; None: remove it. Raises ExoError."""
     if path.exists() and not path.is_file():
         raise ExoError(f"write {path.name}", "there is something that is no file")
     try:
+        if text is None:
+            return path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
         data = text.encode("utf-8", "surrogateescape")

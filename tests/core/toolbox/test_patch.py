@@ -220,7 +220,7 @@ def test_a_disk_that_refuses_midway_leaves_all_as_it_was(
         (tmp_path / name).write_text(f"{name}\n")
     real, calls = files.save_text, []
 
-    def save(path: Path, text: str) -> None:
+    def save(path: Path, text: str | None) -> None:
         calls.append(path)
         if len(calls) == 2:
             raise ExoError("write", "the disk is full")
