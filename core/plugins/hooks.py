@@ -143,7 +143,7 @@ def _decision(hook: Hook, value: Any) -> Decision | None:
     """A hook may also return {"action", "message"} as a dict."""
     if value is None or isinstance(value, Decision):
         return value
-    action = value.get("action", "allow") if isinstance(value, dict) else "none"
+    action: Any = value.get("action", "allow") if isinstance(value, dict) else "none"
     if action == "allow":
         return None
     if action not in ("block", "approve"):
