@@ -95,30 +95,25 @@ class Toolbox:
             if (toolsets is None or spec.toolset in toolsets) and not _missing(spec)
         ]
 
-    def risk(self, name: str, args: dict[str, Any] | None = None) -> Risk:
+    def risk(self, name: str, args: dict[str, Any]) -> Risk:
         """An unknown tool, and one whose own estimate fails, counts as high."""
-        spec = self._tools.get(name)
-        if spec is None:
-            return "high"
         try:
-            return spec.risk if isinstance(spec.risk, str) else spec.risk(args or {})
+            risk = self._tools[name].risk
+            return risk if isinstance(risk, str) else risk(args)
         except Exception:  # noqa: BLE001 - arguments that are not yet checked
             return "high"
 
     def needs(self, name: str) -> str:
-        return self._tools[name].needs if name in self._tools else ""
+        return self._tools[name].needs
 
     def fault(self, name: str, args: dict[str, Any], context: Context) -> str:
         """Why this call cannot be made, "" when it can."""
         spec = self._tools.get(name)
-        hidden = context.toolsets is not None and spec and spec.toolset not in context.toolsets
-        if spec is None or hidden:
+        if spec is None or context.toolsets is not None and spec.toolset not in context.toolsets:
             known = ", ".join(spec.name for spec in self.specs(context.toolsets))
             return f"there is no tool {name!r}; there are: {known}"
-        if why := _missing(spec):
-            return f"{name}: {why}"
-        wrong = check_args(spec.parameters, args)
-        return f"{name}: {wrong}" if wrong else ""
+        why = _missing(spec) or check_args(spec.parameters, args)
+        return why and f"{name}: {why}"
 
     async def run(
         self,
