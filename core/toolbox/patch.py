@@ -61,7 +61,7 @@ def apply(patch: str, load: Load, name: Callable[[str], str] = str) -> dict[str,
         return made[path] if path in made else load(path)
 
     for change in parse(patch):
-        path, to = (each and name(each) for each in (change.path, change.to))
+        path, to = change.path and name(change.path), change.to and name(change.to)
         if path == to and not (path and change.hunks):
             raise ExoError(f"patch {path}", "the patch does not say what to change in it")
         before = current(path) if path else ""
@@ -72,10 +72,10 @@ def apply(patch: str, load: Load, name: Callable[[str], str] = str) -> dict[str,
         after = apply_hunks(before, change.hunks, path or to)
         if not to and change.hunks and after:
             raise ExoError(f"delete {path}", "lines remain that the patch does not name")
-        made |= ({path: None} if path else {}) | ({to: after} if to else {})
+        made |= {path: None, to: after}
+        made.pop("", None)  # a new file's old name, a deleted one's new name
     if not made:
-        why = "it has no file"
-        raise ExoError("apply the patch", why, "send a unified diff or *** Begin Patch")
+        raise ExoError("apply the patch", "it has no file", "send a diff or *** Begin Patch")
     return made
 
 
@@ -121,11 +121,11 @@ def _read_unified(lines: list[str]) -> list[Change]:
 
 
 def _names(old: str, new: str) -> tuple[str, str]:
-    names = {"a/": old, "b/": new}
-    names = {mark: "" if name == "/dev/null" else name for mark, name in names.items()}
-    if all(name.startswith(mark) for mark, name in names.items() if name):
-        names = {mark: name.removeprefix(mark) for mark, name in names.items()}
-    return names["a/"], names["b/"]
+    """The names without a/ and b/ where both have it; "" for /dev/null."""
+    none = "/dev/null"
+    if old.startswith(("a/", none)) and new.startswith(("b/", none)):
+        old, new = old.removeprefix("a/"), new.removeprefix("b/")
+    return "" if old == none else old, "" if new == none else new
 
 
 def _git_line(changes: list[Change], word: str, rest: str) -> None:
@@ -151,13 +151,9 @@ def _read_begin(lines: list[str], first: int) -> list[Change]:
                 raise _bad(number, line, "a move belongs right below an update")
             change.to = words[2].strip()
         elif words:
-            word, path = words[1], words[2].strip()
-            change = Change(path, path)
-            if word == "Add File":
-                change.path = ""
-            if word == "Delete File":
-                change.to = ""
-            changes.append(change)
+            path = words[2].strip()
+            added, deleted = words[1] == "Add File", words[1] == "Delete File"
+            changes.append(Change("" if added else path, "" if deleted else path))
         elif not change.to:
             if line.strip():
                 raise _bad(number, line, "it belongs to no file")
