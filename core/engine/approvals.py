@@ -47,15 +47,12 @@ class Approvals:
         self._waiting[id_] = future
         by = "interrupt"
         try:
-            done, _ = await asyncio.wait({future}, timeout=self._timeout)
+            await asyncio.wait({future}, timeout=self._timeout)
             by = "timeout"
-            if not done:
-                self._resolve(id_, session, "deny", by)
-            choice, by = future.result()
         finally:
-            self._waiting.pop(id_, None)
             if not future.done():
                 self._resolve(id_, session, "deny", by)
+        choice, by = future.result()
         if choice == "allow_always" and rule:
             self._always.add((session, rule))
         return choice, by
@@ -87,6 +84,5 @@ class Approvals:
                 "UPDATE approvals SET choice = ? WHERE id = ?", (choice, request)
             )
             add(session, ApprovalResolved(request, choice, by))
-        future = self._waiting.get(request)
-        if future is not None and not future.done():
-            future.set_result((choice, by))
+        if request in self._waiting:
+            self._waiting.pop(request).set_result((choice, by))

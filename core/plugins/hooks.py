@@ -49,17 +49,16 @@ def approve(reason: str, rule: str = "") -> Decision:
 def hook(function: F) -> F:
     """Mark a function of a plugin's module as the hook of its own name. Raises ValueError for a name
     that is no hook."""
-    check_name(function.__name__, (ACTIONS,))
+    check_name(function.__name__, ACTIONS)
     function.__exo_hook__ = True  # type: ignore[attr-defined]
     return function
 
 
-def check_name(name: str, also: tuple[str, ...] = ()) -> None:
+def check_name(name: str, *also: str) -> None:
     """Raises ValueError for a name that is no hook; reserved ones are accepted and not yet fired."""
-    if name not in (*LIVE, *RESERVED, *also):
-        raise ValueError(
-            f"register hook {name!r}: there are {', '.join((*also, *LIVE, *RESERVED))}"
-        )
+    names = (*also, *LIVE, *RESERVED)
+    if name not in names:
+        raise ValueError(f"register hook {name!r}: there are {', '.join(names)}")
 
 
 @dataclass
@@ -120,19 +119,16 @@ class Hooks:
         for hook in [hook for hook in self._hooks if hook.name == name]:
             if hook.missed >= SLOW and not hook.guard:
                 continue
-            value = None
             try:
                 value = await within(self._timeout, call(hook.function, **_taken(hook, facts)))
                 hook.missed = 0
             except TimeoutError:
                 hook.missed += 1
                 off = "; it is no longer called" if hook.missed == SLOW and not hook.guard else ""
-                _failed(hook, f"it took longer than {self._timeout:g} s{off}")
-                value = _unsure(hook)
+                value = _failed(hook, f"it took longer than {self._timeout:g} s{off}")
             except Exception as error:  # noqa: BLE001 - one broken plugin never breaks a turn
                 traceback.print_exc(file=sys.stderr)
-                _failed(hook, f"{type(error).__name__}: {error}")
-                value = _unsure(hook)
+                value = _failed(hook, f"{type(error).__name__}: {error}")
             yield hook, value
 
 
@@ -147,22 +143,19 @@ def _decision(hook: Hook, value: Any) -> Decision | None:
     """A hook may also return {"action", "message"} as a dict."""
     if value is None or isinstance(value, Decision):
         return value
-    if isinstance(value, dict) and value.get("action") in ("block", "approve"):
-        reason = value.get("message") or value.get("reason") or f"the plugin {hook.owner} wants it"
-        return Decision(value["action"], str(reason), str(value.get("rule") or ""))
-    if isinstance(value, dict) and value.get("action") in (None, "allow"):
+    action: Any = value.get("action", "allow") if isinstance(value, dict) else "none"
+    if action == "allow":
         return None
-    _failed(hook, f"it returned {value!r:.80}, a decision is wanted")
-    return _unsure(hook)
+    if action not in ("block", "approve"):
+        return _failed(hook, f"it returned {value!r:.80}, a decision is wanted")
+    reason = value.get("message") or f"the plugin {hook.owner} wants it"
+    return Decision(action, str(reason), str(value.get("rule", "")))
 
 
-def _unsure(hook: Hook) -> Decision | None:
-    if hook.guard and hook.name == "pre_tool_call":
-        return block(f"the guard {hook.owner} failed: {hook.last}")
-    return None
-
-
-def _failed(hook: Hook, why: str) -> None:
+def _failed(hook: Hook, why: str) -> Decision | None:
+    """Count a failure; a guard's is a block."""
     hook.faults += 1
     hook.last = why
     print(f"plugin {hook.owner}, hook {hook.name}: {why}", file=sys.stderr)
+    guards = hook.guard and hook.name == "pre_tool_call"
+    return block(f"the guard {hook.owner} failed: {why}") if guards else None

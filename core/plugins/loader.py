@@ -15,6 +15,7 @@ import tomllib
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,10 @@ class Plugins:
 
     def builtin(self, name: str, register: Callable[[PluginContext], None]) -> None:
         """Register what belongs to the core, through the same context. Raises what `register` does."""
-        ctx = PluginContext(name, None, self.registry)
+        ctx = PluginContext(name, None)
         register(ctx)
-        self._records[name] = Record(
-            name, "built in", state="loaded", registered=self.registry.admit(ctx)
-        )
+        made = self.registry.admit(ctx)
+        self._records[name] = Record(name, "built in", state="loaded", registered=made)
 
     async def ready(self) -> None:
         """Load all plugins, once, beside whatever else is going on; every caller waits for the end."""
@@ -85,30 +85,32 @@ class Plugins:
         return rows
 
     async def _load_all(self) -> None:
-        if self._folder is None:
+        folder = self._folder
+        if folder is None:
             return
         try:
-            found = await within(self._timeout, in_thread(lambda: list(_find(self._folder))))
+            found = await within(self._timeout, in_thread(lambda: list(_find(folder))))
         except Exception as error:  # noqa: BLE001 - no plugin is worth the core
-            self._records["plugins"] = Record("plugins", str(self._folder), error=str(error))
+            self._records["plugins"] = Record("plugins", str(folder), error=str(error))
             return
-        for record, load in found:
-            twin = self._records.get(record.name)
-            if twin is not None:
-                record.error = f"{twin.source} has this name already"
-                record.name = f"{record.name} ({record.source})"
+        for record, read in found:
+            name = record.name
+            if name in self._records:
+                record.name = f"{name} ({record.source})"
+                record.error = f"{self._records[name].source} has this name already"
+            elif name in self._off:
+                record.state = "off"
+            else:
+                await self._load(record, read)
             self._records[record.name] = record
-            if record.name in self._off:
-                record.state, record.error = "off", ""
-            elif not record.error:
-                await self._load(record, load)
+            if record.error:
+                print(f"plugin {name} is not loaded: {record.error}", file=sys.stderr)
 
-    async def _load(self, record: Record, load: Callable[[PluginContext], None]) -> None:
+    async def _load(self, record: Record, read: Callable[[], Any]) -> None:
         path = Path(record.source)
-        folder = path if path.is_dir() else path.parent if path.is_file() else None
-        ctx = PluginContext(record.name, folder, self.registry)
+        ctx = PluginContext(record.name, path if path.is_dir() else path.parent)
         try:
-            await within(self._timeout, in_thread(load, ctx))
+            await within(self._timeout, in_thread(lambda: _register(ctx, read())))
             record.registered = self.registry.admit(ctx)
             record.state = "loaded"
         except TimeoutError:
@@ -116,73 +118,53 @@ class Plugins:
         except Exception as error:  # noqa: BLE001 - one bad plugin never stops the core
             traceback.print_exc(file=sys.stderr)
             record.error = f"{type(error).__name__}: {error}"
-        if record.error:
-            print(f"plugin {record.name} is not loaded: {record.error}", file=sys.stderr)
 
 
-Found = tuple[Record, Callable[[PluginContext], None]]
-
-
-def _find(folder: Path | None) -> Iterator[Found]:
-    for path in sorted(folder.iterdir()) if folder is not None and folder.is_dir() else []:
-        if path.is_dir() and (path / "plugin.toml").exists():
-            yield _in_folder(path)
-        elif path.suffix == ".py" and path.is_file():
-            name = path.stem
-            fault = (
-                "" if _NAME.fullmatch(name) else "use small letters, digits, _ and - for its name"
-            )
-            yield Record(name, str(path), error=fault), _loader(name, path)
+def _find(folder: Path) -> Iterator[tuple[Record, Callable[[], Any]]]:
+    """Every plugin there is, with what opens it: returns its module, or its function register."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if path.suffix == ".py" or (path / "plugin.toml").exists():
+            record = Record(path.stem if path.is_file() else path.name, str(path))
+            yield record, partial(_open, record)
     # about 20 ms and 2 MB: this runs in a thread, after exod has begun to answer
     from importlib.metadata import entry_points
 
     for point in entry_points(group=GROUP):
         version = point.dist.version if point.dist is not None else ""
-
-        def load(ctx: PluginContext, point: Any = point) -> None:
-            _register(ctx, point.load())
-
-        yield Record(point.name, f"package {point.value}", version), load
+        yield Record(point.name, point.value, version), point.load
 
 
-def _in_folder(folder: Path) -> Found:
-    record = Record(folder.name, str(folder))
-    module = folder / "plugin.py"
+def _open(record: Record) -> Any:
+    """Import a file, or the plugin.py of a folder whose manifest fits."""
+    path = Path(record.source)
+    if not _NAME.fullmatch(record.name):
+        raise ValueError("use small letters, digits, _ and - for its name")
+    if path.is_dir():
+        _read_manifest(path / "plugin.toml", record)
+        path /= "plugin.py"
+    full = f"exo_plugin_{record.name.replace('-', '_')}"
+    folder = [str(path.parent)]
+    spec = importlib.util.spec_from_file_location(full, path, submodule_search_locations=folder)
+    assert spec is not None and spec.loader is not None
+    sys.modules[full] = module = importlib.util.module_from_spec(spec)
     try:
-        data = tomllib.loads((folder / "plugin.toml").read_text())
-        for key, kind in _KEYS.items():
-            if not isinstance(data.get(key), kind):
-                raise ValueError(f"plugin.toml: {key} is to be a {kind.__name__}")
-        record.version, record.description = data["version"], data["description"]
-        module = folder / str(data.get("module", "plugin.py"))
-        if data["name"] != folder.name or not _NAME.fullmatch(folder.name):
-            raise ValueError(f"plugin.toml: name is to be {folder.name}, in small letters")
-        if data["api"] != API:
-            raise ValueError(f"it is written for api {data['api']}, this Exo has {API}")
-        if not module.resolve().is_relative_to(folder.resolve()) or not module.is_file():
-            raise ValueError(f"there is no module {module.name}")
-    except (OSError, ValueError) as error:
-        record.error = str(error)
-    return record, _loader(folder.name, module)
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(full, None)
+        raise
+    return module
 
 
-def _loader(name: str, path: Path) -> Callable[[PluginContext], None]:
-    def load(ctx: PluginContext) -> None:
-        full = f"exo_plugin_{name.replace('-', '_')}"
-        spec = importlib.util.spec_from_file_location(
-            full, path, submodule_search_locations=[str(path.parent)]
-        )
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[full] = module
-        try:
-            spec.loader.exec_module(module)
-            _register(ctx, module)
-        except BaseException:
-            sys.modules.pop(full, None)
-            raise
-
-    return load
+def _read_manifest(path: Path, record: Record) -> None:
+    data = tomllib.loads(path.read_text())
+    for key, kind in _KEYS.items():
+        if not isinstance(data.get(key), kind):
+            raise ValueError(f"plugin.toml: {key} is to be a {kind.__name__}")
+    if data["name"] != record.name:
+        raise ValueError(f"plugin.toml: name is to be {record.name}")
+    if data["api"] != API:
+        raise ValueError(f"it is written for api {data['api']}, this Exo has {API}")
+    record.version, record.description = data["version"], data["description"]
 
 
 def _register(ctx: PluginContext, plugin: Any) -> None:

@@ -2,7 +2,7 @@
 channels, skills and the two slots.
 
 Invariant: a plugin's registrations come in all together or not at all: the context only collects, and
-`Registry.admit` checks every one before it takes the first."""
+`Registry.admit` checks every name before it takes the first."""
 
 from __future__ import annotations
 
@@ -46,13 +46,12 @@ class Skill:
 class PluginContext:
     """Handed to a plugin's register(ctx). `folder` is the plugin's own."""
 
-    def __init__(self, name: str, folder: Path | None, registry: Registry) -> None:
+    def __init__(self, name: str, folder: Path | None) -> None:
         self.name, self.folder = name, folder
-        self._registry = registry
         self.items: list[tuple[str, str, Any]] = []  # (table, name, what)
 
     def register_tool(self, spec: ToolSpec) -> None:
-        """Offer a tool. Raises ValueError for a name that is taken or that models cannot say."""
+        """Offer a tool. Raises ValueError for a name that models cannot say, and for no JSON Schema."""
         if not _TOOL_NAME.fullmatch(spec.name):
             raise ValueError(f"register tool {spec.name!r}: use letters, digits, _ and -")
         try:  # one that cannot be sent would cost every request
@@ -79,21 +78,21 @@ class PluginContext:
     def register_command(
         self, name: str, handler: Callable[..., Any], description: str = ""
     ) -> None:
-        """Offer a command for `command.run`; raises ValueError for a name that is taken."""
+        """Offer a command for `command.run`."""
         self._add("command", name, Command(name, description, handler))
 
     def register_memory_provider(self, provider: Any) -> None:
-        """Take the slot `memory` (see MemoryProvider). Raises ValueError when it is taken."""
+        """Take the slot `memory` (see MemoryProvider)."""
         self._add("slot", "memory", provider)
         for spec in provider.tools() if hasattr(provider, "tools") else []:
             self.register_tool(spec)
 
     def register_context_engine(self, engine: Any) -> None:
-        """Take the slot `context` (see ContextEngine). Raises ValueError when it is taken."""
+        """Take the slot `context` (see ContextEngine)."""
         self._add("slot", "context", engine)
 
     def register_channel(self, name: str, send: Callable[..., Any]) -> None:
-        """Offer a way to send messages: `send(to, text)`. Raises ValueError for a name taken."""
+        """Offer a way to send messages: `send(to, text)`."""
         self._add("channel", name, send)
 
     def register_skill(self, name: str, path: Path | str, description: str = "") -> None:
@@ -106,10 +105,6 @@ class PluginContext:
     def _add(self, table: str, name: str, item: Any) -> None:
         if not _NAME.fullmatch(name):
             raise ValueError(f"register {table} {name!r}: that is no usable name")
-        mine = any(row[:2] == (table, name) for row in self.items)
-        if mine or (holder := self._registry.holder(table, name)):
-            why = "twice" if mine else f"it is taken by {holder}"
-            raise ValueError(f"register {table} {name}: {why}")
         self.items.append((table, name, item))
 
 
@@ -122,14 +117,10 @@ class Channels:
     def pick(self, name: str) -> tuple[str, Callable[..., Any]]:
         """The channel of that name; "" is the only one. Raises ExoError no_channel."""
         names = ", ".join(self.table)
-        if not self.table:
-            why, do = "there is no channel", "a plugin may bring one"
-            raise ExoError("send a message", why, do, code="no_channel")
-        if not name and len(self.table) == 1:
-            return next(iter(self.table.items()))
+        name = name or names  # the only one, or none that can be
         if name not in self.table:
-            why = f"there is no channel {name!r}" if name else "there is more than one channel"
-            raise ExoError("send a message", why, f"name one of: {names}", code="no_channel")
+            do = f"name one of: {names}" if names else "a plugin may bring one"
+            raise ExoError("send a message", "there is no such channel", do, code="no_channel")
         return name, self.table[name]
 
 
@@ -151,28 +142,27 @@ class Registry:
 
     def admit(self, ctx: PluginContext) -> list[str]:
         """Take all that a plugin registered; returns it as text. Raises ValueError, and takes nothing,
-        when one of its names was taken meanwhile."""
+        when one of its names is taken."""
+        owners = dict(self.owners)
         for table, name, _ in ctx.items:
-            if table != "hook" and (holder := self.holder(table, name)):
-                raise ValueError(f"register {table} {name}: it is taken by {holder}")
-        for table, name, item in ctx.items:
-            self.owners[table, name] = ctx.name
-            if table == "tool":
-                self.tools.register(item)
-            elif table == "hook":
-                self.hooks.add(item)
-            else:
-                self._table(table)[name] = item
-        return [f"{table} {name}" for table, name, _ in ctx.items]
-
-    def _table(self, table: str) -> dict[str, Any]:
+            if table != "hook" and (table, name) in owners:
+                raise ValueError(f"register {table} {name}: it is taken by {owners[table, name]}")
+            owners[table, name] = ctx.name
         tables: dict[str, dict[str, Any]] = {
             "command": self.commands,
             "skill": self.skills,
             "slot": self.slots,
             "channel": self.channels.table,
         }
-        return tables[table]
+        for table, name, item in ctx.items:
+            if table == "tool":
+                self.tools.register(item)
+            elif table == "hook":
+                self.hooks.add(item)
+            else:
+                tables[table][name] = item
+        self.owners = owners
+        return [f"{table} {name}" for table, name, _ in ctx.items]
 
 
 def spec_of(function: Callable[..., Any], name: str = "", **more: Any) -> ToolSpec:
@@ -202,12 +192,8 @@ def spec_of(function: Callable[..., Any], name: str = "", **more: Any) -> ToolSp
     def bare(context: Context, **args: Any) -> Any:
         return function(**args)
 
-    async def bare_async(context: Context, **args: Any) -> Any:
-        return await function(**args)
-
-    handler = bare_async if inspect.iscoroutinefunction(function) else bare
     text = (inspect.getdoc(function) or name.replace("_", " ")).split("\n\n")[0].replace("\n", " ")
-    return ToolSpec(name, text, parameters, function if "context" in rows else handler, **more)
+    return ToolSpec(name, text, parameters, function if "context" in rows else bare, **more)
 
 
 def _rule(hint: Any) -> dict[str, Any] | None:

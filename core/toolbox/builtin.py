@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
@@ -39,19 +38,17 @@ class Builtin:
     channels: Channels
 
     def register(self, ctx: PluginContext) -> None:
-        free: list[Callable[..., Any]] = [self.time, self.timer, self.reminder, self.note]
-        reading: list[Callable[..., Any]] = [files.read_file, files.list_dir]
-        writing: list[Callable[..., Any]] = [files.write_file, files.edit_file, files.apply_patch]
-        for function in free:
-            ctx.register_action(function, toolset="assistant")
-        for function in reading:
-            ctx.register_action(function, toolset="files")
-        for function in writing:
-            ctx.register_action(function, toolset="files", risk="medium")
-        ctx.register_action(files.search_files, toolset="files", timeout=0)
-        ctx.register_action(self.bash, toolset="shell", risk="high", timeout=0)
-        ctx.register_action(web.http_request, toolset="web", risk=web.risk, available=self._web_off)
-        ctx.register_action(self.send_message, toolset="messages", risk="high")
+        def offer(toolset: str, *functions: Callable[..., Any], **more: Any) -> None:
+            for function in functions:
+                ctx.register_action(function, toolset=toolset, **more)
+
+        offer("assistant", self.time, self.timer, self.reminder, self.note)
+        offer("files", files.read_file, files.list_dir)
+        offer("files", files.search_files, timeout=0)
+        offer("files", files.write_file, files.edit_file, files.apply_patch, risk="medium")
+        offer("shell", self.bash, risk="high", timeout=0)
+        offer("web", web.http_request, risk=web.risk, available=self._web_off)
+        offer("messages", self.send_message, risk="high")
         ctx.register_hook("pre_tool_call", self.ask, guard=True)
 
     # ---- who may do what, until a gate decides by consequence --------------------------------------
@@ -61,7 +58,9 @@ class Builtin:
         asked = {"high": ("high",), "medium": ("high", "medium"), "never": ()}
         if risk not in asked[self.settings.text("tools.ask")]:
             return None
-        return approve(summary(tool_name, args, needs), rule_key(tool_name, args))
+        text = question(tool_name, args, needs)
+        line = " ".join(text.split())
+        return approve(line if len(line) <= 200 else line[:199] + "…", f"{tool_name} {text}")
 
     # ---- the tools; what a docstring says first is what a model reads ------------------------------
 
@@ -80,8 +79,7 @@ class Builtin:
         self, context: Context, at: When, text: str, repeat: schedule.Repeat | None = None
     ) -> str:
         """Remind the person at a time, once or again and again."""
-        if not text.strip():
-            raise ExoError("set a reminder", "the text is empty", "say what to remind of")
+        filled(text)
         when = schedule.read_time(at, self.clock.local())
         timer = self.timers.remind(context.session, when, text, repeat or "")
         due, again = self.clock.local(timer.due), f", {repeat}" if repeat else ""
@@ -89,8 +87,7 @@ class Builtin:
 
     def note(self, text: str) -> str:
         """Write down a note for the person."""
-        if not text.strip():
-            raise ExoError("note", "the text is empty", "say what to note")
+        filled(text)
         make_folder(self.notes)
         now = self.clock.local()
         path = self.notes / f"{now:%Y-%m-%dT%H%M%S}-{secrets.token_hex(3)}.md"
@@ -109,13 +106,12 @@ class Builtin:
         return str(await call(send, to, text) or f"Sent to {to} through {name}.")
 
     def _web_off(self) -> str:
-        if self.settings.origin("tools.http")[0]:
-            return ""
-        return "requests to the network are off; a person can set tools.http to true"
+        on = self.settings.origin("tools.http")[0]
+        return "" if on else "requests to the network are off; a person can set tools.http to true"
 
 
-def summary(tool: str, args: dict[str, Any], needs: str = "") -> str:
-    """What a person is asked, in a line that a small screen can show."""
+def question(tool: str, args: dict[str, Any], needs: str = "") -> str:
+    """What a person is asked, and what `allow_always` allows: the very same, no more."""
     forms = {
         "bash": "Run: {command}",
         "write_file": "Write {path}",
@@ -124,24 +120,14 @@ def summary(tool: str, args: dict[str, Any], needs: str = "") -> str:
         "send_message": "Send to {to}: {text}",
     }
     if tool in forms:
-        text = forms[tool].format(**args)
-    else:
-        text = f"{tool} {json.dumps(args, ensure_ascii=False)}" + (f" ({needs})" if needs else "")
-    text = " ".join(text.split())
-    return text if len(text) <= 200 else text[:199] + "…"
+        return forms[tool].format(**args)
+    return f"{tool} {json.dumps(args, ensure_ascii=False)}" + (f" ({needs})" if needs else "")
 
 
-def rule_key(tool: str, args: dict[str, Any]) -> str:
-    """What `allow_always` allows: for a command the very same one, for a request the same host, for a
-    message the same person, for the rest the tool."""
-    if tool == "bash":
-        return f"bash {args.get('command')}"
-    if tool == "http_request":
-        parts = urlsplit(str(args.get("url")))
-        return f"http_request {args.get('method')} {parts.scheme}://{parts.netloc}"
-    if tool == "send_message":
-        return f"send_message {args.get('channel', '')} {args.get('to')}"
-    return tool
+def filled(text: str) -> None:
+    """Raises ExoError for a text that says nothing."""
+    if not text.strip():
+        raise ExoError("note it", "the text is empty", "say what to note or to remind of")
 
 
 def duration(seconds: float) -> str:

@@ -3,8 +3,11 @@ folders that hold keys and state; and, to read, the folder of long results."""
 
 from __future__ import annotations
 
+import contextlib
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from exo.core.base.errors import ExoError, storage_error
 from exo.core.base.files import write_atomic
@@ -34,28 +37,40 @@ def resolve(path: str, context: Context, write: bool = True) -> Path:
     return full
 
 
-def read_text(path: Path) -> str:
-    """The whole text; bytes that are no UTF-8 survive a later `save_text`. Raises ExoError."""
-    if path.is_dir():
-        raise ExoError(f"read {path.name}", "it is a folder")
-    if path.exists() and not path.is_file():
-        raise ExoError(f"read {path.name}", "it is no regular file")  # a pipe would block for ever
+@contextlib.contextmanager
+def open_text(path: Path) -> Iterator[BinaryIO]:
+    """A text file, opened to be read. Raises ExoError for what is none, also while it is read."""
     try:
-        if path.stat().st_size > FILE_LIMIT:
-            raise ExoError(f"read {path.name}", f"it is larger than {FILE_LIMIT} bytes")
-        raw = path.read_bytes()
+        if path.exists() and not path.is_file():  # a pipe would block for ever
+            why = "it is a folder; use list_dir" if path.is_dir() else "it is no regular file"
+            raise ExoError(f"read {path.name}", why)
+        with path.open("rb") as file:
+            if b"\0" in file.read(8192):
+                raise ExoError(f"read {path.name}", "it is no text file")
+            file.seek(0)
+            yield file
     except FileNotFoundError as error:
         raise ExoError(f"read {path.name}", "there is no such file") from error
     except OSError as error:
         raise storage_error(f"read {path}", error) from error
-    if b"\0" in raw:
-        raise ExoError(f"read {path.name}", "it is no text file")
+
+
+def read_text(path: Path) -> str:
+    """The whole text; bytes that are no UTF-8 survive a later `save_text`. Raises ExoError."""
+    with open_text(path) as file:
+        raw = file.read(FILE_LIMIT + 1)
+    if len(raw) > FILE_LIMIT:
+        raise ExoError(f"read {path.name}", f"it is larger than {FILE_LIMIT} bytes")
     return raw.decode("utf-8", "surrogateescape")
 
 
-def save_text(path: Path, text: str) -> None:
-    """Replace the file whole, keeping its permissions. Raises ExoError."""
+def save_text(path: Path, text: str | None) -> None:
+    """Replace the file whole, keeping its permissions; None: remove it. Raises ExoError."""
+    if path.exists() and not path.is_file():
+        raise ExoError(f"write {path.name}", "there is something that is no file")
     try:
+        if text is None:
+            return path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
         data = text.encode("utf-8", "surrogateescape")

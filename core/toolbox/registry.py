@@ -4,8 +4,9 @@ Invariant: `run` never raises for a tool's failure; the model sees an error resu
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -62,22 +63,15 @@ class ToolSpec:
     needs: str = ""
 
     def openai(self) -> dict[str, Any]:
-        function = {
-            "name": self.name,
-            "description": self.description,
-            "parameters": self.parameters,
-        }
-        return {"type": "function", "function": function}
+        return {"type": "function", "function": self._row("name", "description", "parameters")}
 
     def row(self) -> dict[str, Any]:
         """How `tools.list` shows it."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "parameters": self.parameters,
-            "risk": self.risk if isinstance(self.risk, str) else "high",
-            "toolset": self.toolset,
-        }
+        risk = self.risk if isinstance(self.risk, str) else "high"
+        return self._row("name", "description", "parameters", "toolset") | {"risk": risk}
+
+    def _row(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
 
 class Toolbox:
@@ -93,42 +87,33 @@ class Toolbox:
             raise ValueError(f"register tool {spec.name}: the name is taken")
         self._tools[spec.name] = spec
 
-    def names(self) -> set[str]:
-        return set(self._tools)
-
-    def specs(self, toolsets: Iterable[str] | None = None) -> list[ToolSpec]:
+    def specs(self, toolsets: Collection[str] | None = None) -> list[ToolSpec]:
         """The tools that can be used now, of these toolsets (None: of all)."""
-        wanted = None if toolsets is None else set(toolsets)
         return [
             spec
             for spec in self._tools.values()
-            if (wanted is None or spec.toolset in wanted) and not _missing(spec)
+            if (toolsets is None or spec.toolset in toolsets) and not _missing(spec)
         ]
 
-    def risk(self, name: str, args: dict[str, Any] | None = None) -> Risk:
+    def risk(self, name: str, args: dict[str, Any]) -> Risk:
         """An unknown tool, and one whose own estimate fails, counts as high."""
-        spec = self._tools.get(name)
-        if spec is None:
-            return "high"
         try:
-            return spec.risk if isinstance(spec.risk, str) else spec.risk(args or {})
+            risk = self._tools[name].risk
+            return risk if isinstance(risk, str) else risk(args)
         except Exception:  # noqa: BLE001 - arguments that are not yet checked
             return "high"
 
     def needs(self, name: str) -> str:
-        return self._tools[name].needs if name in self._tools else ""
+        return self._tools[name].needs
 
     def fault(self, name: str, args: dict[str, Any], context: Context) -> str:
         """Why this call cannot be made, "" when it can."""
         spec = self._tools.get(name)
-        hidden = context.toolsets is not None and spec and spec.toolset not in context.toolsets
-        if spec is None or hidden:
+        if spec is None or context.toolsets is not None and spec.toolset not in context.toolsets:
             known = ", ".join(spec.name for spec in self.specs(context.toolsets))
             return f"there is no tool {name!r}; there are: {known}"
-        if why := _missing(spec):
-            return f"{name}: {why}"
-        wrong = check_args(spec.parameters, args)
-        return f"{name}: {wrong}" if wrong else ""
+        why = _missing(spec) or check_args(spec.parameters, args)
+        return why and f"{name}: {why}"
 
     async def run(
         self,
@@ -174,14 +159,14 @@ def _missing(spec: ToolSpec) -> str:
         return f"its check failed: {error}"
 
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "object": (dict,),
-    "array": (list,),
-    "null": (type(None),),
+_TYPES: dict[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": int | float,
+    "boolean": bool,
+    "object": dict,
+    "array": list,
+    "null": type(None),
 }
 
 
@@ -202,18 +187,18 @@ def check_args(schema: dict[str, Any], args: dict[str, Any]) -> str:
 def _check_value(rule: dict[str, Any], value: Any) -> str:
     names = rule.get("type", list(_TYPES))
     names = [names] if isinstance(names, str) else names
-    kinds = tuple(kind for name in names for kind in _TYPES.get(name, ()))
-    if not isinstance(value, kinds) or isinstance(value, bool) and bool not in kinds:
+    if isinstance(value, bool):
+        fits = "boolean" in names
+    else:
+        fits = any(isinstance(value, _TYPES[name]) for name in names if name in _TYPES)
+    if not fits:
         return f"a {' or '.join(names)}"
     if "enum" in rule and value not in rule["enum"]:
         return f"one of {', '.join(map(str, rule['enum']))}"
-    low, high = rule.get("minimum"), rule.get("maximum")
-    if isinstance(value, int | float) and not (
-        (low is None or value >= low) and (high is None or value <= high)
-    ):
+    low, high = rule.get("minimum", -math.inf), rule.get("maximum", math.inf)
+    if isinstance(value, int | float) and not low <= value <= high:
         return f"{low} to {high}"
-    if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
-        return ""
-    if isinstance(value, dict) and rule.get("additionalProperties") == {"type": "string"}:
+    texts = rule.get("additionalProperties") == {"type": "string"}
+    if texts and not all(isinstance(item, str) for item in value.values()):
         return "an object of strings"
     return ""

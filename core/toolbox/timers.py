@@ -9,6 +9,7 @@ import datetime
 import secrets
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
@@ -54,25 +55,18 @@ class Timers:
     def rung(self, timer: Timer) -> None:
         """Remove it, or move it on to its next time; inside the caller's transaction."""
         link, now = self._database.link, self._clock.local().replace(tzinfo=None)
-        at = (
-            following(datetime.datetime.fromisoformat(timer.first), timer.repeat, now)
-            if timer.first
-            else None
-        )
-        if at is None:
+        if not timer.repeat:
             link.execute("DELETE FROM timers WHERE id = ?", (timer.id,))
-        else:
-            # at least a second on: where summer time skips an hour the wall time is no later instant
-            due = max(self._clock.stamp(at), self._clock.now_ms() + 1000)
-            link.execute("UPDATE timers SET due = ? WHERE id = ?", (due, timer.id))
+            return
+        at = following(datetime.datetime.fromisoformat(timer.first), timer.repeat, now)
+        # at least a second on: where summer time skips an hour the wall time is no later instant
+        due = max(self._clock.stamp(at), self._clock.now_ms() + 1000)
+        link.execute("UPDATE timers SET due = ? WHERE id = ?", (due, timer.id))
 
     def pending(self) -> list[Timer]:
         """Soonest first."""
-        rows = self._database.rows(f"SELECT {_COLUMNS} FROM timers ORDER BY due, id")
-        return [
-            Timer(str(r[0]), str(r[1] or ""), int(str(r[2])), str(r[3]), str(r[4]), str(r[5]))
-            for r in rows
-        ]
+        rows: list[Any] = self._database.rows(f"SELECT {_COLUMNS} FROM timers ORDER BY due, id")
+        return [Timer(*row) for row in rows]
 
     def _save(self, timer: Timer) -> Timer:
         with self._database.transaction(durable=True) as link:

@@ -9,7 +9,7 @@ import ipaddress
 import re
 import socket
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from exo.core.base.errors import ExoError
 from exo.core.toolbox.registry import Context, Risk
@@ -22,7 +22,6 @@ BODY_LIMIT = 1_000_000  # bytes of an answer, unpacked
 HOPS = 5
 SILENCE = 30.0  # seconds
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-_ORIGIN_ONLY = {"authorization", "cookie", "proxy-authorization"}
 
 
 async def http_request(
@@ -37,30 +36,21 @@ async def http_request(
     Raises ExoError for an address that is refused or does not answer."""
     import httpx
 
-    sent = dict(headers or {})
     content = body.encode("utf-8", "replace") or None
+    private = True
     try:
         async with httpx.AsyncClient(timeout=SILENCE, trust_env=False) as client:
-            private = await check(url, False)
+            request = client.build_request(method, url, headers=headers, content=content)
             for _ in range(HOPS + 1):
-                request = client.build_request(method, url, headers=sent, content=content)
+                private = await check(str(request.url), not private)
                 answer = await client.send(request, stream=True)
                 try:
-                    target = answer.headers.get("location", "")
-                    if answer.status_code not in (301, 302, 303, 307, 308) or not target:
-                        return await _read(answer, method)
+                    if answer.next_request is None:
+                        return await _read(answer)
+                    request = answer.next_request
                 finally:
-                    await answer.aclose()
-                following = urljoin(url, target)
-                private = await check(following, not private)
-                if _split(following).netloc != _split(url).netloc:
-                    sent = {k: v for k, v in sent.items() if k.lower() not in _ORIGIN_ONLY}
-                if answer.status_code == 303 or answer.status_code < 303 and method == "POST":
-                    method, content = "GET", None
-                url = following
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        if isinstance(error, ExoError):
-            raise
+                    await answer.aclose()  # unread: the body of a redirect may have no end
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ExoError(f"{method} {url[:200]}", str(error) or type(error).__name__) from error
     raise ExoError(f"{method} {url[:200]}", f"more than {HOPS} redirects")
 
@@ -68,11 +58,8 @@ async def http_request(
 def risk(args: dict[str, Any]) -> Risk:
     """Reading a public page is medium; sending, and anything in the person's own network, is high."""
     reads = str(args.get("method", "")).upper() in ("GET", "HEAD") and not args.get("body")
-    return (
-        "medium"
-        if reads and not _local(_split(str(args.get("url", ""))).hostname or "")
-        else "high"
-    )
+    host = _split(str(args.get("url", ""))).hostname or ""
+    return "medium" if reads and not _local(host) else "high"
 
 
 async def check(url: str, public_only: bool) -> bool:
@@ -83,7 +70,7 @@ async def check(url: str, public_only: bool) -> bool:
         raise ExoError(f"open {url[:200]!r}", "only http and https addresses with a host are open")
     try:
         found = await in_thread(socket.getaddrinfo, host, parts.port or parts.scheme)
-    except (OSError, ValueError, UnicodeError) as error:
+    except (OSError, UnicodeError) as error:
         raise ExoError(f"open {url[:200]}", f"the host {host!r} is not found: {error}") from error
     private = any(not _public(str(row[4][0])) for row in found)
     if private and (public_only or not _local(host)):
@@ -115,23 +102,16 @@ def _public(address: str) -> bool:
         return False
 
 
-async def _read(answer: httpx.Response, method: str) -> str:
+async def _read(answer: httpx.Response) -> str:
     kind = answer.headers.get("content-type", "")
     head = f"HTTP {answer.status_code} {answer.reason_phrase} {kind}".strip()
-    if method == "HEAD":
-        return head + "\n" + "\n".join(f"{name}: {value}" for name, value in answer.headers.items())
     body = b""
-    cut = ""
     async for piece in answer.aiter_bytes(65536):
         body += piece
         if len(body) > BODY_LIMIT:
-            body, cut = body[:BODY_LIMIT], f"\n[cut after {BODY_LIMIT} bytes]"
             break
     if b"\0" in body[:8192]:
         return f"{head}\n[{len(body)} bytes that are no text]"
-    charset = answer.charset_encoding or "utf-8"
-    try:
-        text = body.decode(charset, "replace")
-    except LookupError:
-        text = body.decode("utf-8", "replace")
+    cut = f"\n[cut after {BODY_LIMIT} bytes]" if len(body) > BODY_LIMIT else ""
+    text = body[:BODY_LIMIT].decode(answer.encoding or "utf-8", "replace")
     return f"{head}\n\n{text}{cut}"

@@ -38,13 +38,14 @@ async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
             future.set_exception(error)
 
     def work() -> None:
-        value, error = None, None
+        value: Any = None
+        error: BaseException | None = None
         try:
             value = function(*args, **kwargs)
-        except Exception as caught:  # noqa: BLE001 - handed to the caller
-            error = RuntimeError("StopIteration") if isinstance(caught, StopIteration) else caught
-        except BaseException as caught:  # noqa: BLE001 - sys.exit() in a plugin ends the call only
+        except (StopIteration, SystemExit, KeyboardInterrupt) as caught:  # no future takes these
             error = RuntimeError(f"{type(caught).__name__}: {caught}")
+        except BaseException as caught:  # noqa: BLE001 - handed to the caller
+            error = caught
         finally:
             _free.release()
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens

@@ -45,11 +45,15 @@ def nonsense(**facts: Any) -> Any:
     return {"action": "blok"}
 
 
+def a_word(**facts: Any) -> Any:
+    return "block"
+
+
 def wrong_arguments(a: int, b: int) -> None:
     pass
 
 
-FAILING = [raising, exiting, hanging, hanging_async, nonsense, wrong_arguments]
+FAILING = [raising, exiting, hanging, hanging_async, nonsense, a_word, wrong_arguments]
 
 
 @pytest.mark.parametrize("failing", FAILING)
@@ -80,7 +84,7 @@ def test_a_guard_that_fails_blocks(failing: Callable[..., Any]) -> None:
         ({}, None),
         ({"action": "allow"}, None),
         ({"action": "block", "message": "no"}, block("no")),
-        ({"action": "approve", "reason": "sure?", "rule": "r"}, approve("sure?", "r")),
+        ({"action": "approve", "message": "sure?", "rule": "r"}, approve("sure?", "r")),
         ({"action": "approve"}, approve("the plugin p0 wants it")),
     ],
 )

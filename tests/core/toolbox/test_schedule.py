@@ -82,12 +82,9 @@ def test_what_is_no_time_to_come_is_refused(text: str) -> None:
     [
         ("2026-01-31T09:00", "monthly", "2026-01-31T09:00", "2026-02-28T09:00"),
         ("2026-01-31T09:00", "monthly", "2026-02-28T09:00", "2026-03-31T09:00"),
-        ("2024-02-29T09:00", "yearly", "2024-03-01T00:00", "2025-02-28T09:00"),
-        ("2024-02-29T09:00", "yearly", "2027-03-01T00:00", "2028-02-29T09:00"),
         ("2026-11-27T09:00", "weekdays", "2026-11-27T09:00", "2026-11-30T09:00"),
         ("2026-11-30T09:00", "weekly", "2027-01-01T00:00", "2027-01-04T09:00"),
         ("2026-11-30T09:00", "daily", "2026-11-30T08:00", "2026-11-30T09:00"),
-        ("2026-11-30T09:00", "hourly", "2026-12-30T09:30", "2026-12-30T10:00"),
     ],
 )
 def test_what_repeats_comes_again(first: str, repeat: str, now: str, following_: str) -> None:
@@ -101,17 +98,14 @@ WALL = st.datetimes(at(2020, 1, 1), at(2040, 1, 1))
 @given(WALL, st.sampled_from(get_args(Repeat)), WALL)
 def test_the_next_time_is_later_and_not_too_late(first: at, repeat: str, now: at) -> None:
     found = following(first, repeat, now)
-    assert found is not None and found > now and found >= min(first, found)
+    assert found > now and found >= min(first, found)
     longest = {
-        "hourly": 1 / 24,
         "daily": 1,
         "weekdays": 4,
         "weekly": 7,
         "monthly": 31,
-        "yearly": 366,
     }
     assert found - max(now, first) <= datetime.timedelta(days=longest[repeat])
-    assert following(first, "", now) is None
 
 
 @pytest.fixture
@@ -131,7 +125,6 @@ def test_nine_stays_nine_when_summer_time_begins(berlin: None) -> None:
     clock = SystemClock()
     first = at(2026, 3, 28, 9, 0)
     second = following(first, "daily", first)
-    assert second is not None
     hours = (clock.stamp(second) - clock.stamp(first)) / 3_600_000
     assert hours == 23 and clock.local(clock.stamp(second)).hour == 9
 
