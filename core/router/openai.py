@@ -14,7 +14,6 @@ from exo.core.router.wire import Part, Refusal, Reply, Transport, text_of
 _REASONS: dict[str, Reason] = {
     "length": "length",
     "tool_calls": "calls",
-    "function_call": "calls",
     "content_filter": "refused",
 }
 
@@ -55,8 +54,6 @@ class ChatReply(Reply):
         if text := text_of(delta.get("content")):
             out.append(Text(text))
         deltas = [call for call in delta.get("tool_calls") or [] if call]
-        if old := delta.get("function_call"):
-            deltas.append({"index": 0, "function": old})
         for position, call in enumerate(deltas):
             self._collect(call, position if len(deltas) > 1 else -1)
         return out
@@ -70,7 +67,7 @@ class ChatReply(Reply):
         index = delta.get("index")
         call = self._find(index, id_, name, position)
         if call is None or (name and _another(call, id_, arguments)):
-            call = Part(index if isinstance(index, int) else len(self.parts))
+            call = Part(place=index if isinstance(index, int) else len(self.parts))
             self.parts.append(call)
         if isinstance(index, int):
             self._by_index[index] = call

@@ -87,7 +87,7 @@ class Router:
             )
             for name, row in self._providers.items()
         }
-        self._credentials: dict[tuple[str, str], Credential] = {}
+        self._credentials: dict[tuple[str, Key], Credential] = {}
 
     async def stream(self, role: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Yield the first answer to be had. Raises ModelError."""
@@ -101,7 +101,7 @@ class Router:
                     async with contextlib.aclosing(answer) as events:
                         async for event in events:
                             if isinstance(event, Done):
-                                self._credential(provider, key).clear()
+                                self._credentials.pop((provider.name, key), None)
                             begun = True
                             yield event
                     return
@@ -180,7 +180,7 @@ class Router:
                 closed.append(_Closed(route, f"{key.variable} holds what no key can hold"))
                 continue
             credential = self._credential(provider, key)
-            if wait := credential.wait(key, self._clock.monotonic()):
+            if wait := credential.wait(self._clock.monotonic()):
                 closed.append(_Closed(route, credential.why, wait))
             else:
                 yield key
@@ -191,7 +191,8 @@ class Router:
         return keys or ([Key()] if provider.keyless else [])
 
     def _credential(self, provider: Provider, key: Key) -> Credential:
-        return self._credentials.setdefault((provider.name, key.variable), Credential())
+        """A key that was changed is another one, and starts afresh."""
+        return self._credentials.setdefault((provider.name, key), Credential())
 
     def _failed(
         self, provider: Provider, key: Key, error: ModelError, started: float
@@ -203,8 +204,8 @@ class Router:
             return 0.0 if error.retryable else None
         now, credential = self._clock.monotonic(), self._credential(provider, key)
         lone = len(self._present(provider)) == 1
-        credential.fail(error, key, now, started, lone)
-        wait = credential.wait(key, now)
+        credential.fail(error, now, started, lone)
+        wait = credential.wait(now)
         return wait if wait or error.retryable else None
 
     def _exhausted(self, role: str, closed: list[_Closed]) -> ModelError:
@@ -247,7 +248,7 @@ class Router:
 def _known(provider: Provider, row: dict[str, Any]) -> dict[str, Any]:
     model = provider.model(str(row.get("id")))
     known: dict[str, Any] = {"context_window": model.window} if model.window else {}
-    return known | ({"price": vars(model.price)} if model.price else {})
+    return known | ({"price": vars(model)} if model.input is not None else {})
 
 
 def _span(seconds: float) -> str:
