@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ class Provider:
     """One row; the comment at the top of catalog.toml explains the fields."""
 
     name: str
-    transport: str
+    transport: str = ""
     url: str = ""
     socket: str = ""
     keys: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Provider:
 
     @property
     def base(self) -> str:
-        return self.url.rstrip("/") if self.url else "http://models/v1"
+        return (self.url or "http://models/v1").rstrip("/")
 
     def model(self, name: str) -> ModelRow:
         """The row of a model, also when its name carries a date (gpt-4.1-2025-04-14)."""
@@ -90,38 +90,27 @@ class Provider:
         return self.models.get(name) or self.models.get(short) or ModelRow()
 
 
-@dataclass(frozen=True)
 class Catalog:
-    providers: dict[str, Provider]
-    roles: dict[str, list[str]]
+    """catalog.toml, and what is laid over it."""
 
+    def __init__(self) -> None:
+        self.providers: dict[str, Provider] = {}
+        self.roles: dict[str, list[str]] = {}
+        self.add(Path(__file__).with_name("catalog.toml"))
 
-def load(state: Path | None) -> Catalog:
-    """The catalog, under the person's file in `state` if there is one. Raises SettingError, StorageError."""
-    data = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text())
-    path = (state or Path()) / FILE
-    own = read_toml(path) if state is not None else {}
-    _check(own, {"providers": r"\{.*\}", "roles": r"\{.*\}"}, path, "the file")
-    rows, owned = data["providers"], own.get("providers", {})
-    known = {
-        name: _provider(name, rows.get(name, {}), owned.get(name, {}), path)
-        for name in rows | owned
-    }
-    roles = data["roles"] | own.get("roles", {})
-    checked = {role: check_routes(known, role, routes, str(path)) for role, routes in roles.items()}
-    return Catalog(known, checked)
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The file's values, {} when it is absent. Raises SettingError, StorageError."""
-    try:
-        return tomllib.loads(path.read_text())
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise storage_error(f"read {path}", error) from error
-    except ValueError as error:  # no TOML, or no UTF-8
-        raise SettingError(f"read {path}", str(error), "mend or remove the file") from error
+    def add(self, path: Path) -> dict[str, list[str]]:
+        """Lay a file over what is here, field by field, all of it or nothing; an absent one is empty.
+        Returns the roles it sets. Raises SettingError, StorageError."""
+        own = _read_toml(path)
+        _check(own, {"providers": r"\{.*\}", "roles": r"\{.*\}"}, path, "the file")
+        providers = dict(self.providers)
+        for name, row in own.get("providers", {}).items():
+            providers[name] = _provider(providers.get(name, Provider(name)), row, path)
+        named = own.get("roles", {}).items()
+        roles = {role: check_routes(providers, role, routes, str(path)) for role, routes in named}
+        self.providers = providers
+        self.roles |= roles
+        return roles
 
 
 def check_routes(
@@ -141,18 +130,30 @@ def check_routes(
     return list(dict.fromkeys(routes))
 
 
-def _provider(name: str, base: dict[str, Any], own: Any, path: Path) -> Provider:
-    _check(own, _PROVIDER, path, f"providers.{name}")
-    if "url" in own:
-        base = {key: value for key, value in base.items() if key != "socket"}
-    row = base | own
-    if "transport" not in row or "url" not in row and "socket" not in row:
-        raise SettingError(f"read {path}", f"providers.{name} needs a transport and a url")
-    models = base.get("models", {}) | own.get("models", {})
-    for model, values in models.items():
-        _check(values, _MODEL, path, f"providers.{name}.models.{model}")
-    rows = {model: ModelRow(**values) for model, values in models.items()}
-    return Provider(name, **{**row, "keys": tuple(row.get("keys", ())), "models": rows})
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise storage_error(f"read {path}", error) from error
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise SettingError(f"read {path}", str(error), "mend or remove the file") from error
+
+
+def _provider(base: Provider, own: dict[str, Any], path: Path) -> Provider:
+    where = f"providers.{base.name}"
+    _check(own, _PROVIDER, path, where)
+    models = dict(base.models)
+    for name, values in own.get("models", {}).items():
+        _check(values, _MODEL, path, f"{where}.models.{name}")
+        models[name] = ModelRow(**values)
+    socket = own.get("socket", "" if "url" in own else base.socket)
+    keys = tuple(own.get("keys", base.keys))
+    row = replace(base, **{**own, "socket": socket, "keys": keys, "models": models})
+    if not row.transport or not row.url and not row.socket:
+        raise SettingError(f"read {path}", f"{where} needs a transport and a url")
+    return row
 
 
 def _check(table: Any, fields: Mapping[str, str], path: Path, where: str) -> None:
@@ -161,9 +162,5 @@ def _check(table: Any, fields: Mapping[str, str], path: Path, where: str) -> Non
         raise SettingError(f"read {path}", f"{where} is no table")
     for key, value in table.items():
         if key not in fields or not re.fullmatch(fields[key], json.dumps(value, default=str)):
-            why = (
-                f"{where}.{key} is not known"
-                if key not in fields
-                else f"{where}.{key} does not fit"
-            )
-            raise SettingError(f"read {path}", why, HINT)
+            why = "does not fit" if key in fields else "is not known"
+            raise SettingError(f"read {path}", f"{where}.{key} {why}", HINT)

@@ -108,30 +108,18 @@ class OpenAiTransport(Transport):
         return {"authorization": f"Bearer {key.value}"} if key.value else {}
 
     def body(self, model: str, request: Request, role: str) -> dict[str, Any]:
-        body = self._layout(model, request, role)
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
         thinking = self.provider.model(model).thinking
-        if request.temperature is not None and not thinking:  # models that reason refuse it
-            body["temperature"] = request.temperature
-        return body | {self.provider.limit: request.max_tokens + thinking}
-
-    async def prefill(self, model: str, request: Request, role: str, key: Key) -> None:
-        """Raises ModelError."""
-        if self.provider.prefix_cache:
-            await self.ask("POST", "/prefill", key, self._layout(model, request, role))
-
-    async def count(
-        self, model: str, what: str | list[dict[str, Any]], key: Key
-    ) -> tuple[int | None, int]:
-        """(tokens, window) by exo-models' own tokenizer. Raises ModelError."""
-        body = {"model": model, "text" if isinstance(what, str) else "messages": what}
-        found = await self.ask("POST", "/tokenize", key, body)
-        return int(found.get("tokens") or 0) or None, int(found.get("window") or 0)
-
-    def _layout(self, model: str, request: Request, role: str) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": model, "messages": request.messages}
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": request.messages,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            self.provider.limit: request.max_tokens + thinking,
+        }
         if request.tools:
             body["tools"] = request.tools
+        if request.temperature is not None and not thinking:  # models that reason refuse it
+            body["temperature"] = request.temperature
         if self.provider.prefix_cache:
             aux = "aux" in (role, request.priority)
             if request.cache_key:

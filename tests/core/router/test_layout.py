@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from exo.core.base.clock import FakeClock
 from exo.core.router.anthropic import AnthropicTransport, layout
-from exo.core.router.catalog import load
+from exo.core.router.catalog import Catalog
 from exo.core.router.model import Request
 
 
@@ -115,7 +115,7 @@ def test_any_conversation_is_put_in_order() -> None:
 
 
 def test_the_body_of_a_request() -> None:
-    row = load(None).providers["anthropic"]
+    row = Catalog().providers["anthropic"]
     transport = AnthropicTransport(row, Path("/nowhere"), 5.0, FakeClock())
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
     tool = {
