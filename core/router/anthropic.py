@@ -10,8 +10,8 @@ from typing import Any
 
 from exo.core.router.catalog import ModelRow
 from exo.core.router.cooldown import Key
-from exo.core.router.model import ModelEvent, Reason, Reasoning, Request, Text
-from exo.core.router.wire import Part, Refusal, Reply, Transport
+from exo.core.router.model import ModelEvent, RawCall, Reason, Reasoning, Request, Text
+from exo.core.router.wire import Refusal, Reply, Transport
 
 VERSION = "2023-06-01"
 CACHE = {"type": "ephemeral"}
@@ -30,7 +30,7 @@ class MessagesReply(Reply):
 
     def __init__(self, row: ModelRow) -> None:
         super().__init__(row)
-        self._calls: dict[int, Part] = {}
+        self._calls: dict[int, RawCall] = {}
         self._counts: dict[str, int] = {}
 
     def read(self, data: str) -> list[ModelEvent]:
@@ -56,8 +56,8 @@ class MessagesReply(Reply):
         if block.get("type") == "tool_use":
             # most send the input in pieces afterwards, and an empty one here
             given = json.dumps(block["input"], ensure_ascii=False) if block.get("input") else ""
-            self.parts.append(Part(str(block["id"]), str(block["name"]), given))
-            self._calls[index] = self.parts[-1]
+            self._calls[index] = RawCall(str(block["id"]), str(block["name"]), given)
+            self.calls.append(self._calls[index])
         return _events(block)
 
     def _delta(self, index: int, delta: dict[str, Any]) -> list[ModelEvent]:

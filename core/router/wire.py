@@ -13,7 +13,6 @@ import contextlib
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,16 +56,6 @@ _OVERFLOW = re.compile(
 )
 
 
-@dataclass
-class Part:
-    """A tool call as far as it has come."""
-
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-    place: int = 0  # among the calls, where the provider numbers them
-
-
 class Reply:
     """Puts the events of an answer together. `read` gets the data of one event; each transport has
     its own."""
@@ -74,7 +63,7 @@ class Reply:
     def __init__(self, row: ModelRow) -> None:
         self._row = row
         self._usage = Usage()
-        self.parts: list[Part] = []
+        self.calls: list[RawCall] = []  # as far as they have come
         self.reason: Reason | None = None  # once the model said why it stopped
         self.closed = False  # nothing more will come
 
@@ -88,10 +77,10 @@ class Reply:
         return bool(self.reason) or self.closed
 
     def done(self) -> Done:
-        parts = sorted(self.parts, key=lambda part: part.place)
-        calls = [RawCall(p.id, p.name, p.arguments or "{}") for p in parts]
+        for call in self.calls:
+            call.arguments = call.arguments or "{}"
         ended = self.reason if self.reason in ("length", "refused") else "end"
-        return Done("calls" if calls else ended, calls, self._usage)
+        return Done("calls" if self.calls else ended, self.calls, self._usage)
 
     def count(
         self, prompt: int, completion: int, cached: int, written: int, cost: float | None = None
@@ -128,6 +117,10 @@ class Transport:
         self.provider = provider
         self._state, self._clock, self._connect = state, clock, connect
         self._silence = provider.silence or silence
+        self._what = f"ask the model server {provider.name}"
+        self._do = "see whether it runs and the network is there"
+        if provider.socket:
+            self._do = "it is started again by itself; ask again, or run `exo doctor`"
         self._client: httpx.AsyncClient | None = None
         self._keep = contextlib.ExitStack()
 
@@ -220,22 +213,12 @@ class Transport:
                 return
             if isinstance(error, httpx.ReadTimeout):
                 why = f"it said nothing for {self._silence:g} s"
-                raise ModelSilent(self._what, why, self._do) from None
+                raise self._gone(why, key, ModelSilent) from None
             unread = "its answer does not read: " if isinstance(error, _NO_EVENT) else ""
             raise self._gone(unread + (str(error) or type(error).__name__), key) from None
 
-    @property
-    def _what(self) -> str:
-        return f"ask the model server {self.provider.name}"
-
-    @property
-    def _do(self) -> str:
-        if self.provider.socket:
-            return "it is started again by itself; ask again, or run `exo doctor`"
-        return "see whether it runs and the network is there"
-
-    def _gone(self, why: str, key: Key) -> ModelGone:
-        return ModelGone(self._what, _clean(why, key), self._do)
+    def _gone(self, why: str, key: Key, kind: type[ModelGone] = ModelGone) -> ModelGone:
+        return kind(self._what, _clean(why, key), self._do)
 
     def _rest(self, reply: Reply, events: EventReader, head: bytes, key: Key) -> list[ModelEvent]:
         """The end of a stream that no last event closed. Raises ModelError unless the model had said
@@ -262,15 +245,17 @@ class Transport:
         text = raw.decode("utf-8", "replace")
         try:
             error = json.loads(text)
-            error = error[0] if isinstance(error, list) else error
-            error = error.get("error") or error
-        except _NO_EVENT:
+        except ValueError:
             error = _words(text)
         seconds = retry_after(answer.headers, text, self._clock.now_ms())
         return self._fault(error, answer.status_code, seconds, key)
 
     def _fault(self, error: Any, status: int | None, seconds: float | None, key: Key) -> ModelError:
         """The provider's error, typed. `status` None: it came without one, its words tell."""
+        if isinstance(error, list):
+            error = error[0] if error else ""
+        if isinstance(error, dict):
+            error = error.get("error") or error
         if not isinstance(error, dict):
             error = {"message": str(error)}
         words = [str(error.get(name)).lower() for name in ("code", "type", "status")]
@@ -282,21 +267,13 @@ class Transport:
             numbers += [_STATUS[word] for word in words if word in _STATUS]
             status = numbers[0] if numbers else 500
         kind, code, do = _kind(status, words, text, seconds)
-        if code == "key_refused":
+        if code == "key_refused" and key.variable:
             do = f"check the key in {key.variable}"
         elif self.provider.socket and kind is ModelGone:
             do = self._do
         fault = kind(self._what, text, do, code=code)
         fault.status, fault.retry_after = status, seconds
         return fault
-
-
-def text_of(content: object, glue: str = "") -> str:
-    """The text of a content that is a string, or a list of parts."""
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return glue.join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
 
 
 def _kind(
