@@ -95,6 +95,8 @@ def build(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[d
             parts = replace(parts, recall="")
         elif parts.view or parts.task:
             parts = replace(parts, view=(), task="")
+        elif share > LEAST:
+            share = share * 7 // 8
         else:
             return request
 
