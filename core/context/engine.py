@@ -187,7 +187,8 @@ class ContextEngine:
         messages = [each for _, each in state.open]
         here = not state.view or any(each.role == "user" for each in messages)
         task = "" if here else self._store.task(session)
-        return Parts(opening, state.pieces(), messages, state.lead, task, recall)
+        view = [(node.address, node.text) for node in state.view]
+        return Parts(opening, view, messages, state.lead, task, recall)
 
     def _fold(
         self, session: str, state: State, limits: Limits, budget: int, total: int, ready: int
