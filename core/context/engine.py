@@ -8,8 +8,8 @@ the one before it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -74,7 +74,6 @@ class ContextEngine:
         self._summariser = Summariser(model, self.meter.measure)
         live, imports = settings.count("context.live"), settings.count("context.imports")
         self.lanes = Lanes({"live": live, "import": imports}, self._job, alone, clock)
-        self._epochs: dict[str, int] = {}
         # session -> (opening, tokens of its tools), of the last request
         self._last: dict[str, tuple[Sequence[dict[str, Any]], int]] = {}
         self._predicted = 0
@@ -119,11 +118,9 @@ class ContextEngine:
         if usage.prompt_tokens:
             self._beyond = max(0, usage.prompt_tokens - self._predicted)
 
-    @contextmanager
-    def live(self) -> Iterator[None]:
+    def live(self) -> AbstractContextManager[None]:
         """A turn runs in this block: summaries by the same model stand back."""
-        with self.lanes.hold():
-            yield
+        return self.lanes.hold()
 
     async def rest(self, session: str) -> bool:
         """After a turn: count what is new, make what is due; where the next turn would hardly fit, fold
@@ -148,7 +145,6 @@ class ContextEngine:
     def forget_after(self, session: str, message: str) -> None:
         """Messages after `message` are taken back ("" for all): so are the summaries that know of them.
         Call inside the transaction that deletes them, before it does."""
-        self._epochs[session] = self._epochs.get(session, 0) + 1
         self.lanes.drop(session)
         self._store.forget_after(session, message)
 
@@ -286,8 +282,7 @@ class ContextEngine:
     async def _job(self, lane: Lane, key: Key) -> None:
         """Make one summary and save it. When no model answers, rules do it for now: it stays due."""
         session, address = key
-        epoch, state = self._epochs.get(session, 0), self._store.state(session)
-        last, source, facts = self._source_of(session, state, address)
+        last, source, facts = self._source_of(session, self._store.state(session), address)
         room = self.limits().node(address[0])
         by: By = "rules"
         text = self._summariser.rules(facts, room)
@@ -297,7 +292,7 @@ class ContextEngine:
             except ModelError:
                 by = "stopgap"
         state = self._store.state(session)
-        if self._epochs.get(session, 0) != epoch or by == "stopgap" and address in state.nodes:
+        if by == "stopgap" and address in state.nodes:
             return
         self._save(session, state, address, last, text, by)
         if by != "stopgap":
