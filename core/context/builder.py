@@ -78,37 +78,46 @@ class Parts:
 def build(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[dict[str, Any]]:
     """The request in the OpenAI chat shape, within `budget` tokens as `measure` counts them. One message
     has half of that at most; when even so they are too many, the longest texts are cut first, then the
-    oldest rounds left out."""
-    request = lay_out(parts, limits, budget, measure)
-    if sum(weigh(each, measure) for each in request) <= budget:
-        return request
-    head = _head(parts, limits, budget, measure)
-    tail = _tail(parts)
-    room = budget - sum(weigh(each, measure) for each in head)
-    if parts.recall:
-        room -= measure(RECALL) + MESSAGE_TOKENS + budget // 8
-    sizes = [_size(each, measure) for each in tail]
-    while (share := _share(sizes, room)) < 3 * LEAST and len(tail) > 3:
-        end = 3 if tail[2].role == "tool" else 2
-        del tail[1:end], sizes[1:end]
-    request = head + _body(tail, parts.recall, share, budget // 8, measure)
-    if sum(weigh(each, measure) for each in request) > budget:
-        # a window so small holds no recall, then no summaries
-        for less in ({"recall": ""}, {"view": (), "task": ""}):
-            if any(getattr(parts, name) for name in less):
-                return build(replace(parts, **less), limits, budget, measure)
+    oldest rounds left out, then recall, then summaries."""
+    share = budget // 2
+    while True:
+        request = lay_out(parts, limits, budget, measure, share)
+        if weight(request, measure) <= budget:
+            return request
+        tail = _tail(parts)
+        if share > 3 * LEAST:
+            share = share * 7 // 8
+        elif len(tail) > 3:
+            first = 0 if tail[0].calls else 1  # the question stays, a call goes with its results
+            end = first + 2 if tail[first + 1].role == "tool" else first + 1
+            parts = replace(parts, messages=tail[:first] + tail[end:], lead=None)
+        elif parts.recall:
+            parts = replace(parts, recall="")
+        elif parts.view or parts.task:
+            parts = replace(parts, view=(), task="")
+        elif share > LEAST:
+            share = share * 7 // 8
+        else:
+            return request
+
+
+def lay_out(
+    parts: Parts, limits: Limits, budget: int, measure: Measure, share: int = 0
+) -> list[dict[str, Any]]:
+    """The request, each message cut to `share` (0: half the budget); the whole may yet be over it."""
+    request, tail = _head(parts, limits, budget, measure), _tail(parts)
+    asked = max((n for n, each in enumerate(tail) if each.role == "user"), default=-1)
+    for n, message in enumerate(tail):
+        if n == asked and parts.recall:
+            text = shorten(parts.recall, max(LEAST, budget // 8), measure)
+            request.append({"role": "user", "content": f"{RECALL}\n{text}"})
+        request += _shape(message, share or budget // 2, measure)
     return request
-
-
-def lay_out(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[dict[str, Any]]:
-    """The request, each message cut to half the budget; the whole may yet be over it."""
-    head = _head(parts, limits, budget, measure)
-    return head + _body(_tail(parts), parts.recall, budget // 2, budget // 8, measure)
 
 
 def _head(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[dict[str, Any]]:
     head = list(parts.opening)
-    if sum(weigh(each, measure) for each in head) > budget // 2:  # no room for examples
+    if weight(head, measure) > budget // 2:  # no room for examples
         text = shorten(str(head[0]["content"]), budget // 2 - MESSAGE_TOKENS, measure)
         head = [{"role": "system", "content": text}]
     if parts.view:
@@ -124,19 +133,6 @@ def _tail(parts: Parts) -> list[Message]:
     if messages and messages[0].role == "tool":
         return [parts.lead, *messages] if parts.lead else messages[1:]
     return messages
-
-
-def _body(
-    tail: Sequence[Message], recall: str, share: int, recalled: int, measure: Measure
-) -> list[dict[str, Any]]:
-    body: list[dict[str, Any]] = []
-    asked = max((n for n, each in enumerate(tail) if each.role == "user"), default=-1)
-    for n, message in enumerate(tail):
-        if n == asked and recall:
-            text = shorten(recall, max(LEAST, recalled), measure)
-            body.append({"role": "user", "content": f"{RECALL}\n{text}"})
-        body += _shape(message, share, measure)
-    return body
 
 
 def render(view: Sequence[tuple[Address, str]], room: int, measure: Measure) -> str:
@@ -165,9 +161,14 @@ def weigh(shaped: dict[str, Any], measure: Measure) -> int:
     return measure(shaped["content"]) + extra + MESSAGE_TOKENS
 
 
+def weight(request: Sequence[dict[str, Any]], measure: Measure) -> int:
+    """Tokens of a request's messages."""
+    return sum(weigh(each, measure) for each in request)
+
+
 def size(message: Message, share: int, measure: Measure) -> int:
     """Tokens of a message as it is sent when none may take more than `share`."""
-    return min(share, _size(message, measure))
+    return min(share, sum(measure(text) + MESSAGE_TOKENS for text in _texts(message)))
 
 
 def shorten(text: str, tokens: int, measure: Measure = estimate) -> str:
@@ -185,27 +186,11 @@ def shorten(text: str, tokens: int, measure: Measure = estimate) -> str:
         keep = keep * 7 // 8
 
 
-def _share(sizes: list[int], budget: int) -> int:
-    """The most tokens a message may have so that all fit `budget`; short ones stay whole. The budget
-    itself when nothing has to be cut."""
-    left = budget
-    for n, each in enumerate(sorted(sizes)):
-        many = len(sizes) - n
-        if each * many > left:
-            return left // many
-        left -= each
-    return budget
-
-
 def _texts(message: Message) -> list[str]:
     """The texts of a message that cost tokens: what it says, and each call or each result."""
     if message.role == "tool":
         return [result.text for result in message.results or []]
     return [message.text, *(_arguments(call) for call in message.calls or [])]
-
-
-def _size(message: Message, measure: Measure) -> int:
-    return sum(measure(text) + MESSAGE_TOKENS for text in _texts(message))
 
 
 def _arguments(call: Call) -> str:
@@ -214,8 +199,8 @@ def _arguments(call: Call) -> str:
 
 def _shape(message: Message, share: int, measure: Measure) -> list[dict[str, Any]]:
     limit = share
-    if _size(message, measure) > share:
-        limit = max(LEAST, share // max(1, len(_texts(message))) - MESSAGE_TOKENS)
+    if size(message, share + 1, measure) > share:
+        limit = max(LEAST, share // len(_texts(message)) - MESSAGE_TOKENS)
     if message.role == "tool":
         return [
             {

@@ -8,32 +8,31 @@ the one before it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ModelError, StorageError
 from exo.core.base.settings import Settings
 from exo.core.base.sqlite import Database
-from exo.core.context import extract
 from exo.core.context.builder import (
     MESSAGE_TOKENS,
     VIEW,
     Limits,
-    Measure,
     Parts,
     build,
     estimate,
     lay_out,
     size,
-    weigh,
+    weight,
 )
+from exo.core.context.extract import Digest
 from exo.core.context.lanes import Key, Lane, Lanes
 from exo.core.context.meter import Meter
 from exo.core.context.store import Node, State, Store
-from exo.core.context.summary import Summariser
+from exo.core.context.summary import By, Summariser, of_messages, of_pair
 from exo.core.context.tree import LEAF, Address, children, covered, merge, pair, tile
 from exo.core.protocol.schema import ContextCompacted, Usage
 from exo.core.router.model import Model
@@ -45,35 +44,6 @@ LOW = 0.5  # of the budget: folding goes on until no more is used
 HIGH = 0.6  # the tail is cut below its wanted length while more is used
 
 
-@dataclass(frozen=True)
-class Options:
-    """The settings, as they were at the start. Zero means: by the model and by who summarises."""
-
-    window: int
-    reply: int
-    tail: int
-    view: int
-    step: int
-    settle: float
-    live: int
-    imports: int
-    model: bool  # whether a model summarises at all
-
-    @classmethod
-    def read(cls, settings: Settings) -> Options:
-        return cls(
-            settings.count("context.window") or settings.count("models.window"),
-            settings.count("reply.tokens"),
-            settings.count("context.tail"),
-            settings.count("context.view"),
-            settings.count("context.step"),
-            settings.number("context.settle"),
-            settings.count("context.live"),
-            settings.count("context.imports"),
-            settings.text("context.summaries") == "model",
-        )
-
-
 class ContextEngine:
     """One for all sessions. `alone()` says that summaries are made by the same model, on the same
     machine, as live turns: then nobody waits for them."""
@@ -83,19 +53,27 @@ class ContextEngine:
         database: Database,
         hub: Hub,
         model: Model,
-        options: Options,
+        settings: Settings,
         clock: Clock,
         alone: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._database, self._hub, self._options, self._alone = database, hub, options, alone
+        self._database, self._hub, self._alone = database, hub, alone
+        self._settle = settings.number("context.settle")
+        self._by_model = settings.text("context.summaries") == "model"
+        self._limits = Limits(
+            settings.count("context.window") or settings.count("models.window"),
+            settings.count("reply.tokens"),
+            settings.count("context.tail"),
+            settings.count("context.view"),
+            settings.count("context.step"),
+        )
         self._store = Store(database)
         self.meter = Meter(lambda what: model.count("main", what))
         # aux work has half the window on the local server; the prompt and the reply need room too
-        source = max(200, min(6000, options.window // 2 - 400))
-        self._summariser = Summariser(model, self.meter.measure, source)
-        limits: dict[Lane, int] = {"live": options.live, "import": options.imports}
-        self.lanes = Lanes(limits, self._job, alone, clock)
-        self._epochs: dict[str, int] = {}
+        self._source = max(200, min(6000, self._limits.window // 2 - 400))
+        self._summariser = Summariser(model, self.meter.measure)
+        live, imports = settings.count("context.live"), settings.count("context.imports")
+        self.lanes = Lanes({"live": live, "import": imports}, self._job, alone, clock)
         # session -> (opening, tokens of its tools), of the last request
         self._last: dict[str, tuple[Sequence[dict[str, Any]], int]] = {}
         self._predicted = 0
@@ -105,10 +83,10 @@ class ContextEngine:
 
     def limits(self, shrink: int = 0) -> Limits:
         """The limits in force; each `shrink` halves the window, for a model that found it too long."""
-        options, meter = self._options, self.meter
-        window = min(options.window, meter.window or options.window)
-        step = options.step or (0 if self._alone() else 1)
-        limits = Limits(window, options.reply, options.tail, options.view, step, meter.exact)
+        limits, meter = self._limits, self.meter
+        window = min(limits.window, meter.window or limits.window)
+        step = limits.step or (0 if self._alone() else 1)
+        limits = replace(limits, window=window, step=step, exact=meter.exact)
         for _ in range(shrink):
             limits = limits.halved()
         return limits
@@ -126,13 +104,12 @@ class ContextEngine:
         """The messages of a request for this session as it stands. With `wait`, and where another model
         summarises, pending summaries are waited for first."""
         self.touch(session)
-        if wait and not self._alone() and self._options.settle:
-            await self.lanes.settle(session, self._options.settle)
+        if wait and not self._alone():
+            await self.lanes.settle(session, self._settle)
         extra = estimate(json.dumps(list(tools))) if tools else 0
         self._last[session] = (opening, extra)
-        parts, budget, measure = await self._compacted(session, self.limits(shrink), recall)
-        request = build(parts, self.limits(shrink), budget, measure)
-        self._predicted = sum(weigh(each, measure) for each in request)
+        request = await self._request(session, self.limits(shrink), recall)
+        self._predicted = weight(request, self.meter.measure)
         return request
 
     def heard(self, usage: Usage) -> None:
@@ -141,11 +118,9 @@ class ContextEngine:
         if usage.prompt_tokens:
             self._beyond = max(0, usage.prompt_tokens - self._predicted)
 
-    @contextmanager
-    def live(self) -> Iterator[None]:
+    def live(self) -> AbstractContextManager[None]:
         """A turn runs in this block: summaries by the same model stand back."""
-        with self.lanes.hold():
-            yield
+        return self.lanes.hold()
 
     async def rest(self, session: str) -> bool:
         """After a turn: count what is new, make what is due; where the next turn would hardly fit, fold
@@ -153,15 +128,14 @@ class ContextEngine:
         self.touch(session)
         if session not in self._last:
             return False
-        state, view = self._store.state(session), self._store.state(session).view
-        await self.meter.learn(_texts(state))
-        await self._compacted(session, self.limits(), "", FULL)
+        view = self._store.state(session).view
+        await self._request(session, self.limits(), "", FULL)
         return self._store.state(session).view is not view
 
     def touch(self, session: str, lane: Lane = "live") -> None:
         """Queue every summary of the session that is due: new, interrupted or failed before."""
-        for address in self._due(self._store.state(session)):
-            self.lanes.add(lane, (session, address))
+        due = self._due(self._store.state(session))
+        self.lanes.add(lane, [(session, address) for address in due])
 
     async def close(self) -> None:
         await self.lanes.close()
@@ -171,7 +145,6 @@ class ContextEngine:
     def forget_after(self, session: str, message: str) -> None:
         """Messages after `message` are taken back ("" for all): so are the summaries that know of them.
         Call inside the transaction that deletes them, before it does."""
-        self._epochs[session] = self._epochs.get(session, 0) + 1
         self.lanes.drop(session)
         self._store.forget_after(session, message)
 
@@ -182,32 +155,27 @@ class ContextEngine:
 
     # ---- folding ---------------------------------------------------------------------------------
 
-    async def _compacted(
+    async def _request(
         self, session: str, limits: Limits, recall: str, full: float = 1.0
-    ) -> tuple[Parts, int, Measure]:
-        """(parts, budget, measure) of the next request, after folding what does not fit."""
+    ) -> list[dict[str, Any]]:
+        """The next request, after folding when it takes more than `full` of its budget."""
         opening, extra = self._last[session]
         budget = max(64, limits.budget - (extra if self._beyond is None else self._beyond))
-        state = self._store.state(session)
-        measure: Measure = self.meter.measure
+        state, measure = self._store.state(session), self.meter.measure
         parts = self._parts(session, state, opening, recall)
         draft = lay_out(parts, limits, budget, measure)
-        before = total = sum(weigh(each, measure) for each in draft)
-        if total > NEAR * budget and (counted := await self.meter.total(draft)):
-            measure = _scaled(measure, counted / total)
-            before = total = counted
+        total = weight(draft, measure)
+        if total > NEAR * budget or full < 1:
+            total = await self.meter.total(draft) or total
         ready = self._ready(state, (state.count - limits.tail) // LEAF)
         stepped = limits.step and ready - state.start // LEAF >= limits.step
         if total > full * budget or stepped:
-            try:
-                view = self._fold(session, state, limits, budget, total, measure, ready)
-                if view != state.view and covered([each.address for each in view]) >= state.start:
-                    after = self._after(state, view, total, budget, measure)
-                    self._save(session, view, before, after)
-            except StorageError:  # told by the hub; the request is cut to fit without
-                return parts, budget, measure
-            parts = self._parts(session, self._store.state(session), opening, recall)
-        return parts, budget, measure
+            with suppress(StorageError):  # told by the hub; the request is cut to fit without
+                self._fold(session, state, limits, budget, total, ready)
+                parts = self._parts(session, self._store.state(session), opening, recall)
+        elif total <= budget:
+            return draft
+        return build(parts, limits, budget, measure)
 
     def _parts(
         self, session: str, state: State, opening: Sequence[dict[str, Any]], recall: str
@@ -215,34 +183,33 @@ class ContextEngine:
         messages = [each for _, each in state.open]
         here = not state.view or any(each.role == "user" for each in messages)
         task = "" if here else self._store.task(session)
-        return Parts(opening, state.pieces(), messages, state.lead, task, recall)
+        view = [(node.address, node.text) for node in state.view]
+        return Parts(opening, view, messages, state.lead, task, recall)
 
     def _fold(
-        self,
-        session: str,
-        state: State,
-        limits: Limits,
-        budget: int,
-        total: int,
-        measure: Measure,
-        ready: int,
-    ) -> list[Node]:
-        """The next view. Ready leaves first; where that is not enough, leaves that are not ready, too,
+        self, session: str, state: State, limits: Limits, budget: int, total: int, ready: int
+    ) -> None:
+        """Change the view. Ready leaves first; where that is not enough, leaves that are not ready, too,
         by rules; the tail is cut below its length only when even that is too much."""
-        sizes = [size(each, budget // 2, measure) for _, each in state.open]
-        leaves, room = state.start // LEAF, limits.node(0)
+        sizes = [size(each, budget // 2, self.meter.measure) for _, each in state.open]
+        leaves, room, left = state.start // LEAF, limits.node(0), total
         usual, most = (state.count - limits.tail) // LEAF, (state.count - 2) // LEAF
         least = ready if limits.step else 0
         while leaves < most:
-            enough = total <= LOW * budget if leaves < usual else total <= HIGH * budget
-            waits = leaves >= ready and total <= FULL * budget
+            enough = left <= (LOW if leaves < usual else HIGH) * budget
+            waits = leaves >= ready and left <= FULL * budget
             if leaves >= least and (enough or waits):
                 break
             first = leaves * LEAF - state.start
-            total -= sum(sizes[first : first + LEAF]) - room
+            left -= sum(sizes[first : first + LEAF]) - room
             self._node(session, state, (0, leaves), limits)
             leaves += 1
-        return self._merged(session, state, leaves, limits, total > budget or not limits.step)
+        view = self._merged(session, state, leaves, limits, left > budget or not limits.step)
+        if view != state.view and covered([each.address for each in view]) >= state.start:
+            with self._hub.commit() as add:
+                self._store.save_view(session, view)
+                add(session, ContextCompacted(total, max(0, left)))
+            self._store.show(session, view)
 
     def _merged(
         self, session: str, state: State, leaves: int, limits: Limits, must: bool
@@ -262,38 +229,25 @@ class ContextEngine:
     def _node(self, session: str, state: State, address: Address, limits: Limits) -> Node:
         """A finished node; one that is not is made by rules, until a model does it better."""
         if address not in state.nodes:
-            last, text = self._by_rules(session, state, address, limits)
-            with self._database.transaction():
-                made = self._store.save_node(session, address, last, text, "stopgap")
-            state.add(made)
+            last, _, facts = self._source_of(session, state, address)
+            text = self._summariser.rules(facts, limits.node(address[0]))
+            self._save(session, state, address, last, text, "stopgap")
         return state.nodes[address]
 
-    def _by_rules(
-        self, session: str, state: State, address: Address, limits: Limits
-    ) -> tuple[int, str]:
-        room = limits.node(address[0])
+    def _save(
+        self, session: str, state: State, address: Address, last: int, text: str, by: By
+    ) -> None:
+        with self._database.transaction():
+            node = self._store.save_node(session, address, last, text, by)
+        state.add(node)
+
+    def _source_of(self, session: str, state: State, address: Address) -> tuple[int, str, Digest]:
+        """(row of the last message under a node, what a model is given of it, what rules lift from it)."""
         if address[0] == 0:
             rows = self._store.leaf(session, address)
-            return rows[-1][0], self._summariser.rules(
-                extract.digest(each for _, each in rows), room
-            )
+            return rows[-1][0], *of_messages([each for _, each in rows], self._source)
         older, newer = (state.nodes[each] for each in children(address))
-        facts = extract.join(extract.parse(older.text), extract.parse(newer.text))
-        return newer.last, self._summariser.rules(facts, room)
-
-    def _save(self, session: str, view: list[Node], before: int, after: int) -> None:
-        with self._hub.commit() as add:
-            self._store.save_view(session, view)
-            add(session, ContextCompacted(before, after))
-        self._store.show(session, view)
-
-    def _after(
-        self, state: State, view: list[Node], total: int, budget: int, measure: Measure
-    ) -> int:
-        gone = [each for n, each in state.open if n <= view[-1].last]
-        total -= sum(size(each, budget // 2, measure) for each in gone)
-        change = sum(measure(each.text) + MESSAGE_TOKENS for each in view)
-        return max(0, total + change - sum(measure(each.text) for each in state.view))
+        return newer.last, *of_pair(older.text, newer.text)
 
     # ---- jobs ------------------------------------------------------------------------------------
 
@@ -328,40 +282,18 @@ class ContextEngine:
     async def _job(self, lane: Lane, key: Key) -> None:
         """Make one summary and save it. When no model answers, rules do it for now: it stays due."""
         session, address = key
-        epoch, state = self._epochs.get(session, 0), self._store.state(session)
+        last, source, facts = self._source_of(session, self._store.state(session), address)
         room = self.limits().node(address[0])
-        rows = self._store.leaf(session, address) if address[0] == 0 else []
-        if address[0] == 0 and len(rows) < LEAF:
-            return
-        last, text = self._by_rules(session, state, address, self.limits())
-        by = "rules"
-        if self._options.model:
+        by: By = "rules"
+        text = self._summariser.rules(facts, room)
+        if self._by_model:
             try:
-                if rows:
-                    text, by = await self._summariser.leaf([each for _, each in rows], room)
-                else:
-                    older, newer = (state.nodes[each].text for each in children(address))
-                    text, by = await self._summariser.parent(older, newer, room)
+                text, by = await self._summariser.write(source, facts, room)
             except ModelError:
                 by = "stopgap"
         state = self._store.state(session)
-        old = state.nodes.get(address)
-        if self._epochs.get(session, 0) != epoch or by == "stopgap" and old is not None:
+        if by == "stopgap" and address in state.nodes:
             return
-        with self._database.transaction():
-            node = self._store.save_node(session, address, last, text, by)
-        state.add(node)
+        self._save(session, state, address, last, text, by)
         if by != "stopgap":
             self.touch(session, lane)
-
-
-def _texts(state: State) -> Iterator[str]:
-    for node in state.view:
-        yield node.text
-    for _, message in state.open:
-        yield message.text
-        yield from (result.text for result in message.results or [])
-
-
-def _scaled(measure: Measure, factor: float) -> Measure:
-    return lambda text: max(1, round(measure(text) * factor))

@@ -17,26 +17,22 @@ EXACT, OPEN = "Exact: ", "Open: "
 LONGEST = 160  # characters of one lifted thing
 
 _UNIT = r"(?:\s?(?:%|°C|°F|[kMGT]i?B|[kMm]?[gWVAl]|kWh|m²|[kcm]?m|ms|s|min|h|rpm|Hz|€|\$|£)(?!\w))"
-_PATTERNS = tuple(
-    re.compile(pattern, flags)
-    for pattern, flags in (
-        (r"`[^`\n]{2,160}`", 0),
-        # programs with options: the flag tells a command from a sentence
-        (r"\b[a-z][\w.-]+ (?:[\w./:@-]+ )*-{1,2}\w[^\n]*?(?=$|[,;]| and | und | et |\.(?:\s|$))", re.M),
-        (r"\w+://[^\s<>\"')\]]+[\w/]", 0),
-        (r"(?:~|\.{1,2})?(?:/[\w@.+:-]+)+[\w/]|\b[\w@+-]+(?:/[\w@.+:-]+)*\.[A-Za-z]\w{0,5}\b(?:::\w+)*", 0),
-        (r"\b\w*(?:Error|Exception|Warning)\b: [^\n]{3,120}?(?=$|\.(?:\s|$)|;)", re.M),
-        (r"(?<=: )[a-z][^\n.:]{2,60}\([^)\n]{3,80}\)", 0),
-        (r"\b(?:exit(?:ed)?(?: with)? |error |status )?code \d+", re.I),
-        (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?\b|\b\d{1,2}\.\d{1,2}\.(?:\d{2,4})?(?:\s(?:um|à|at)\s\d{1,2}(?:[:.]\d\d)?(?:\sUhr)?)?|\b\d{1,2}[:h]\d\d\b", 0),
-        (r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]*\w{3,}[\w-]*\b", 0),  # part numbers, hashes, codes
-        (rf"\b\d+(?:[.,\s’']\d+)*(?:{_UNIT}|\s[^\W\d_]{{3,12}}\b)?", 0),
-    )
-)  # fmt: skip
+_PATTERNS = [
+    r"`[^`\n]{2,160}`",
+    # programs with options: the flag tells a command from a sentence
+    r"(?m)\b[a-z][\w.-]+ (?:[\w./:@-]+ )*-{1,2}\w[^\n]*?(?=$|[,;]| and | und | et |\.(?:\s|$))",
+    r"\w+://[^\s<>\"')\]]+[\w/]",
+    r"(?:~|\.{1,2})?(?:/[\w@.+:-]+)+[\w/]|\b[\w@+-]+(?:/[\w@.+:-]+)*\.[A-Za-z]\w{0,5}\b(?:::\w+)*",
+    r"(?m)\b\w*(?:Error|Exception|Warning)\b: [^\n]{3,120}?(?=$|\.(?:\s|$)|;)",
+    r"(?<=: )[a-z][^\n.:]{2,60}\([^)\n]{3,80}\)",
+    r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?\b|\b\d{1,2}\.\d{1,2}\.(?:\d{2,4})?|\b\d{1,2}[:h]\d\d\b",
+    r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]*\w{3,}[\w-]*\b",  # part numbers, hashes, codes
+    rf"\b\d+(?:[.,\s’']\d+)*(?:{_UNIT}|\s[^\W\d_]{{3,12}}\b)?",
+]
 _TITLE = r"(?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|M|Mme|Sr|Sra|Tante|Onkel|Aunt|Uncle)\b\.?\s"
 _WORD = r"[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:-[^\W\d_]+)?"
-_NAME = re.compile(rf"{_TITLE}(?:{_WORD}\s?){{1,3}}|\b{_WORD}(?:\s{_WORD}){{1,2}}")
-_HYPHEN = re.compile(r"\b[A-Z]\w+-[A-Z]\w+\b")
+_PATTERNS.append(rf"{_TITLE}(?:{_WORD}\s?){{1,3}}|\b{_WORD}(?:\s{_WORD}){{1,2}}")
+_FACTS = [re.compile(pattern) for pattern in _PATTERNS]
 # words that ask for a deed (a question is answered on the spot; a deed may stay open)
 _DEED = re.compile(
     r"^(?:(?:please|pls|kindly|can you|could you|would you|i want you to|bitte|kannst du|könntest du"
@@ -50,7 +46,6 @@ _DEED = re.compile(
     r"|borra\w*|busca\w*|envía\w*|haz|para)\b",
     re.I,
 )
-_POLITE = re.compile(r"\b(?:please|bitte|s'il te pla[iî]t|por favor)\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -114,10 +109,14 @@ def join(older: Digest, newer: Digest) -> Digest:
 def facts(text: str) -> list[str]:
     """Paths, commands, errors, codes, numbers with their unit and names, as they stand in `text`."""
     taken: list[tuple[int, int]] = []
-    for pattern in (*_PATTERNS, _NAME, _HYPHEN):
+    for pattern in _FACTS:
         for found in pattern.finditer(text):
             start, end = found.span()
-            if not any(a < end and start < b for a, b in taken) and _worth(text, start, end):
+            piece = found[0].strip()
+            worth = (
+                len(piece) > 1 and not piece.isalpha() and MARK not in piece and "; " not in piece
+            )
+            if worth and not any(a < end and start < b for a, b in taken):
                 taken.append((start, end))
     return [text[a:b].strip()[:LONGEST] for a, b in sorted(taken)]
 
@@ -126,7 +125,7 @@ def deed(text: str) -> str:
     """The sentence that asks for a deed (also to stop or undo one), with what follows it; "" for none."""
     sentences = re.split(r"(?<=[.!?])\s+(?=\S{2})", " ".join(text.split()))
     for n, sentence in enumerate(sentences):
-        if _DEED.match(sentence) or _POLITE.search(sentence):
+        if _DEED.match(sentence):
             return " ".join(sentences[n : n + 2])[: 2 * LONGEST]
     return ""
 
@@ -134,24 +133,10 @@ def deed(text: str) -> str:
 def plain(message: Message) -> str:
     """What a message says, calls and results included."""
     parts = [message.text]
-    parts += [f"{call.tool} {_words(call.args)}" for call in message.calls or []]
+    for call in message.calls or []:
+        parts += [call.tool, *(f"{key}={value}" for key, value in call.args.items())]
     parts += [result.text for result in message.results or []]
     return "\n".join(part for part in parts if part)
-
-
-def _words(value: object) -> str:
-    if isinstance(value, dict):
-        return " ".join(f"{key}={_words(each)}" for key, each in value.items())
-    return str(value)
-
-
-def _worth(text: str, start: int, end: int) -> bool:
-    piece = text[start:end].strip()
-    first = start == 0 or text[:start].rstrip()[-1:] in ("", ".", "!", "?", ":", "\n")
-    if piece.isalpha() or len(piece) < 2 or MARK in piece or "; " in piece:
-        return False
-    # "Tell Anna Berg" at the start of a sentence is kept too; one capital word there is no name
-    return not (first and " " not in piece and piece.replace("-", "").isalpha())
 
 
 def _unique(items: Iterable[str]) -> tuple[str, ...]:
@@ -160,8 +145,6 @@ def _unique(items: Iterable[str]) -> tuple[str, ...]:
 
 
 def _clip(text: str, room: int) -> str:
-    if len(text) <= room:
-        return text
-    if room < 24:
-        return ""
-    return text[: room - 1].rsplit(" ", 1)[0] + "…"
+    if len(text) > room:
+        return text[: room - 1] + "…" if room >= 24 else ""
+    return text

@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from exo.core.base.clock import Clock
@@ -20,14 +21,20 @@ from exo.core.context.tree import Address
 
 Lane = Literal["live", "import"]
 Key = tuple[str, Address]  # (session, node)
-POLL = 0.05  # seconds between looks at the clock while settling
+POLL = 0.02  # seconds between looks while settling
 
 
 @dataclass
-class _Line:
-    waiting: dict[Key, None] = field(default_factory=dict)  # in order
-    running: dict[Key, asyncio.Task[None]] = field(default_factory=dict)
-    paused: bool = False
+class _Job:
+    """Waits while it has no task."""
+
+    lane: Lane
+    task: asyncio.Task[None] | None = None
+
+    def stop(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+        self.task = None
 
 
 class Lanes:
@@ -42,50 +49,42 @@ class Lanes:
         clock: Clock,
     ) -> None:
         self._limits, self._run, self._alone, self._clock = limits, run, alone, clock
-        self._lines: dict[Lane, _Line] = {"live": _Line(), "import": _Line()}
+        self._jobs: dict[Key, _Job] = {}  # in the order they came
+        self._paused: set[Lane] = set()
         self._held = 0
-        self._closed = False
-        self._changed = asyncio.Event()
 
-    def add(self, lane: Lane, key: Key) -> None:
-        """Queue a job unless it is queued or running."""
-        if not any(key in line.waiting or key in line.running for line in self._lines.values()):
-            self._lines[lane].waiting[key] = None
+    def add(self, lane: Lane, keys: Iterable[Key]) -> None:
+        """Queue jobs, but for those that are queued or running."""
+        for key in keys:
+            self._jobs.setdefault(key, _Job(lane))
         self._pump()
 
     def drop(self, session: str) -> None:
         """Forget every job of a session; what runs is stopped."""
-        for line in self._lines.values():
-            for key in [each for each in line.waiting if each[0] == session]:
-                del line.waiting[key]
-            for key in [each for each in line.running if each[0] == session]:
-                line.running.pop(key).cancel()
-        self._wake()
+        for key in [each for each in self._jobs if each[0] == session]:
+            self._jobs.pop(key).stop()
+        self._pump()
 
     def pause(self, lane: Lane) -> None:
         """Start no more jobs of the lane; those that run end by themselves."""
-        self._lines[lane].paused = True
+        self._paused.add(lane)
 
     def resume(self, lane: Lane) -> None:
-        self._lines[lane].paused = False
+        self._paused.discard(lane)
         self._pump()
 
     def pending(self, lane: Lane, session: str = "") -> int:
         """Jobs of the lane that wait or run (of one session)."""
-        line = self._lines[lane]
-        return sum(session in ("", key[0]) for key in (*line.waiting, *line.running))
+        jobs = self._jobs.items()
+        return sum(job.lane == lane and session in ("", key[0]) for key, job in jobs)
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
         """A live turn runs in this block."""
         self._held += 1
         if self._alone():
-            for line in self._lines.values():
-                again = dict.fromkeys(line.running)
-                for task in line.running.values():
-                    task.cancel()
-                line.running = {}
-                line.waiting = again | line.waiting
+            for job in self._jobs.values():
+                job.stop()
         try:
             yield
         finally:
@@ -98,48 +97,36 @@ class Lanes:
         while self.pending("live", session):
             if self._clock.monotonic() >= end:
                 return False
-            changed = self._changed
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), POLL)
+            await asyncio.sleep(POLL)
         return True
 
     async def close(self) -> None:
         """Stop everything; what was not done is queued again by whoever asks for it next time."""
-        self._closed = True
-        tasks = [task for line in self._lines.values() for task in line.running.values()]
-        for task in tasks:
-            task.cancel()
+        tasks = [job.task for job in self._jobs.values() if job.task]
+        for job in self._jobs.values():
+            job.stop()
+        self._jobs.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _pump(self) -> None:
         alone = self._alone()
-        if self._closed or alone and self._held:
+        if alone and self._held:
             return
-        for lane, line in self._lines.items():
-            while line.waiting and not line.paused and self._room(lane, alone):
-                key = next(iter(line.waiting))
-                del line.waiting[key]
-                line.running[key] = asyncio.create_task(self._work(lane, key))
+        running = Counter(job.lane for job in self._jobs.values() if job.task)
+        # live ones first
+        for key, job in sorted(self._jobs.items(), key=lambda each: each[1].lane == "import"):
+            full = running.total() > 0 if alone else running[job.lane] >= self._limits[job.lane]
+            if job.task is None and not full and job.lane not in self._paused:
+                job.task = asyncio.create_task(self._work(key, job))
+                running[job.lane] += 1
 
-    def _room(self, lane: Lane, alone: bool) -> bool:
-        if alone:
-            return not any(line.running for line in self._lines.values())
-        return len(self._lines[lane].running) < self._limits[lane]
-
-    async def _work(self, lane: Lane, key: Key) -> None:
-        line = self._lines[lane]
+    async def _work(self, key: Key, job: _Job) -> None:
         try:
-            await self._run(lane, key)
+            await self._run(job.lane, key)
         except ExoError as error:
             print(f"exod: summary of {key}: {error}", file=sys.stderr)
         except Exception:  # noqa: BLE001 - one job's bug must not stop the lane
             traceback.print_exc(file=sys.stderr)
-        finally:
-            if line.running.get(key) is asyncio.current_task():
-                del line.running[key]
-            self._wake()
+        if job.task is asyncio.current_task():  # else it was stopped, and its place given away
+            del self._jobs[key]
             self._pump()
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()

@@ -63,15 +63,12 @@ class State:
     def count(self) -> int:
         return self.start + len(self.open)
 
-    def pieces(self) -> list[tuple[Address, str]]:
-        return [(node.address, node.text) for node in self.view]
-
 
 class Store:
     """Reads and writes; `save_*` inside the caller's transaction."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._link = database.link
         self._states: dict[str, State] = {}
 
     def state(self, session: str) -> State:
@@ -102,18 +99,16 @@ class Store:
         return next((each.text for _, each in rows if each.role == "user"), "")
 
     def save_node(self, session: str, address: Address, last: int, text: str, by: str) -> Node:
-        cursor = self._database.link.execute(
+        cursor = self._link.execute(
             "INSERT INTO nodes (session, level, place, last, text, made_by) VALUES (?, ?, ?, ?, ?, ?)",
             (session, *address, last, text, by),
         )
         return Node(int(cursor.lastrowid or 0), address, last, text, by)
 
     def save_view(self, session: str, view: Sequence[Node]) -> None:
-        last = view[-1].last if view else 0
-        names = json.dumps([node.n for node in view])
-        self._database.link.execute(
-            "INSERT OR REPLACE INTO views (session, last, nodes) VALUES (?, ?, ?)",
-            (session, last, names),
+        row = session, view[-1].last if view else 0, json.dumps([node.n for node in view])
+        self._link.execute(
+            "INSERT OR REPLACE INTO views (session, last, nodes) VALUES (?, ?, ?)", row
         )
 
     def show(self, session: str, view: list[Node]) -> None:
@@ -125,23 +120,19 @@ class Store:
     def forget_after(self, session: str, message: str) -> None:
         """Drop nodes that cover anything after `message` ("" for all). In the caller's transaction,
         before or after the messages themselves go."""
-        found = self._database.rows(
-            "SELECT n FROM messages WHERE session = ? AND id = ?", session, message
-        )
-        end = int(str(found[0][0])) if found else 0
+        query = "SELECT n FROM messages WHERE session = ? AND id = ?"
+        (end,) = self._link.execute(query, (session, message)).fetchone() or (0,)
         self._states.pop(session, None)
-        shown = self._load(session).start // LEAF
-        self._database.link.execute(
-            "DELETE FROM nodes WHERE session = ? AND last > ?", (session, end)
-        )
-        nodes = self._load(session).nodes
-        self.save_view(session, [nodes[each] for each in tile(nodes, shown)])
+        state = self._load(session)
+        self._link.execute("DELETE FROM nodes WHERE session = ? AND last > ?", (session, end))
+        nodes = {each: node for each, node in state.nodes.items() if node.last <= end}
+        self.save_view(session, [nodes[each] for each in tile(nodes, state.start // LEAF)])
 
     def copy(self, session: str, new: str) -> None:
         """Give the fork `new`, whose messages are copied already, the nodes that it has messages for. In
         the caller's transaction."""
         query = "SELECT n FROM messages WHERE session = ? ORDER BY n"
-        rows = [int(str(row[0])) for row in self._database.rows(query, new)]
+        rows = [n for (n,) in self._link.execute(query, (new,))]
         nodes: dict[Address, Node] = {}
         parent = self._load(session)
         for address, node in parent.nodes.items():
@@ -151,33 +142,19 @@ class Store:
         shown = min(len(rows), parent.start) // LEAF
         self.save_view(new, [nodes[each] for each in tile(nodes, shown)])
 
-    def drop(self, session: str) -> None:
-        """Forget what is in memory: rows were taken back."""
-        self._states.pop(session, None)
-
     def _load(self, session: str) -> State:
-        state = State()
-        query = (
-            "SELECT n, level, place, last, text, made_by FROM nodes WHERE session = ? ORDER BY n"
-        )
-        by_row = {}
-        for n, level, place, last, text, by in self._database.rows(query, session):
-            address = int(str(level)), int(str(place))
-            node = Node(int(str(n)), address, int(str(last)), str(text), str(by))
-            by_row[node.n] = node
-            state.add(node)
-        for last, names in self._database.rows(
-            "SELECT last, nodes FROM views WHERE session = ?", session
-        ):
-            found = [by_row[n] for n in json.loads(str(names)) if n in by_row]
-            if len(found) == len(json.loads(str(names))):
-                state.view, state.last = found, int(str(last))
+        state, by_row = State(), {}
+        columns = "n, level, place, last, text, made_by"
+        query = f"SELECT {columns} FROM nodes WHERE session = ? ORDER BY n"
+        for n, level, place, last, text, by in self._link.execute(query, (session,)):
+            by_row[n] = Node(n, (level, place), last, text, by)
+            state.add(by_row[n])
+        query = "SELECT last, nodes FROM views WHERE session = ?"
+        for last, names in self._link.execute(query, (session,)):
+            state.view, state.last = [by_row[n] for n in json.loads(names)], last
         return state
 
     def _messages(self, session: str, where: str, value: int) -> list[tuple[int, Message]]:
-        rows = self._database.rows(
-            f"SELECT n, data FROM messages WHERE session = ? AND {where}", session, value
-        )
-        return [
-            (int(str(n)), from_json(Message, json.loads(str(data)), "message")) for n, data in rows
-        ]
+        query = f"SELECT n, data FROM messages WHERE session = ? AND {where}"
+        rows = self._link.execute(query, (session, value))
+        return [(n, from_json(Message, json.loads(data), "message")) for n, data in rows]

@@ -26,26 +26,25 @@ SHARED = 0.5  # of a sentence's longer words must come from the source
 REPEATED = 0.3  # of all runs of four words may be repetitions
 
 
+def of_messages(messages: Sequence[Message], tokens: int) -> tuple[str, Digest]:
+    """(what a model is given of messages, in about `tokens`; what rules lift out of them)."""
+    share = max(32, tokens // max(1, len(messages)))
+    lines = [f"{NAMES[each.role]}: {shorten(extract.plain(each), share)}" for each in messages]
+    return "\n".join(lines), extract.digest(messages)
+
+
+def of_pair(older: str, newer: str) -> tuple[str, Digest]:
+    """The same of two neighbouring summaries."""
+    facts = extract.join(extract.parse(older), extract.parse(newer))
+    return f"First: {older}\nThen: {newer}", facts
+
+
 class Summariser:
-    """Asks the aux role. `source` is how many tokens of conversation it takes at once."""
+    """Asks the aux role."""
 
-    def __init__(self, model: Model, measure: Callable[[str], int], source: int) -> None:
-        self._model, self._measure, self._source = model, measure, source
+    def __init__(self, model: Model, measure: Callable[[str], int]) -> None:
+        self._model, self._measure = model, measure
         self._prompt = (Path(__file__).with_name("prompts") / "summary.md").read_text().strip()
-
-    async def leaf(self, messages: Sequence[Message], room: int) -> tuple[str, By]:
-        """(summary of messages in at most `room` tokens, who wrote it). Raises ModelError."""
-        share = max(32, self._source // max(1, len(messages)))
-        lines = [
-            f"{NAMES[each.role]}: {shorten(extract.plain(each), share, self._measure)}"
-            for each in messages
-        ]
-        return await self._write("\n".join(lines), extract.digest(messages), room)
-
-    async def parent(self, older: str, newer: str, room: int) -> tuple[str, By]:
-        """(one summary of two neighbouring ones, who wrote it). Raises ModelError."""
-        facts = extract.join(extract.parse(older), extract.parse(newer))
-        return await self._write(f"First: {older}\nThen: {newer}", facts, room)
 
     def rules(self, digest: Digest, room: int) -> str:
         """The digest's text in at most `room` tokens."""
@@ -56,7 +55,8 @@ class Summariser:
                 return shorten(text, room, self._measure)
             size = size * 7 // 8
 
-    async def _write(self, source: str, facts: Digest, room: int) -> tuple[str, By]:
+    async def write(self, source: str, facts: Digest, room: int) -> tuple[str, By]:
+        """(summary in at most `room` tokens, who wrote it). Raises ModelError."""
         source = redact(source).replace(CLOSING, "")
         gist = check(await self._ask(source, room), source)
         if not gist:

@@ -12,7 +12,7 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
-from exo.core.context.engine import ContextEngine, Options
+from exo.core.context.engine import ContextEngine
 from exo.core.decide.rules import plan
 from exo.core.engine.actions import Actions
 from exo.core.engine.approvals import Approvals
@@ -83,7 +83,7 @@ class Engine:
             database,
             hub,
             model,
-            Options.read(settings),
+            settings,
             clock,
             lambda: bool(local("aux")),
         )

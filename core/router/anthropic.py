@@ -1,24 +1,22 @@
 """The Anthropic Messages API: how a conversation is laid out for it and how its events read.
 
-Invariant: whatever the conversation, the request is one that the API takes: roles alternate and begin with
-the person, every call has its result right after it, no text is empty."""
+Invariant: the request is one that the API takes: roles alternate and begin with the person, no text is
+empty. That every call has one result right behind it, and an id of its own, is the sessions' doing."""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from exo.core.router.catalog import ModelRow
 from exo.core.router.cooldown import Key
-from exo.core.router.model import ModelEvent, Reason, Reasoning, Request, Text
-from exo.core.router.wire import Part, Refusal, Reply, Transport, text_of
+from exo.core.router.model import ModelEvent, RawCall, Reason, Reasoning, Request, Text
+from exo.core.router.wire import Refusal, Reply, Transport
 
 VERSION = "2023-06-01"
 CACHE = {"type": "ephemeral"}
 Block = dict[str, Any]
 Turn = tuple[str, list[Block]]  # role, content
-_MISSING = {"type": "tool_result", "content": "no result came", "is_error": True}
 _REASONS: dict[str, Reason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -32,9 +30,8 @@ class MessagesReply(Reply):
 
     def __init__(self, row: ModelRow) -> None:
         super().__init__(row)
-        self._calls: dict[int, Part] = {}
+        self._calls: dict[int, RawCall] = {}
         self._counts: dict[str, int] = {}
-        self._block = 0
 
     def read(self, data: str) -> list[ModelEvent]:
         event = json.loads(data)
@@ -44,10 +41,9 @@ class MessagesReply(Reply):
         if kind == "message_start":
             self._count(event["message"].get("usage"))
         elif kind == "content_block_start":
-            self._block = int(event.get("index", self._block + 1))
-            return self._start(event["content_block"])
+            return self._start(event["index"], event["content_block"])
         elif kind == "content_block_delta":
-            return self._delta(int(event.get("index", self._block)), event["delta"])
+            return self._delta(event["index"], event["delta"])
         elif kind == "message_delta":
             self._count(event.get("usage"))
             if reason := (event.get("delta") or {}).get("stop_reason"):
@@ -56,12 +52,12 @@ class MessagesReply(Reply):
             self.closed = True
         return []  # ping, content_block_stop, and kinds that are yet to be invented
 
-    def _start(self, block: dict[str, Any]) -> list[ModelEvent]:
+    def _start(self, index: int, block: dict[str, Any]) -> list[ModelEvent]:
         if block.get("type") == "tool_use":
+            # most send the input in pieces afterwards, and an empty one here
             given = json.dumps(block["input"], ensure_ascii=False) if block.get("input") else ""
-            names = str(block.get("id") or ""), str(block.get("name") or "")
-            call = self._calls[self._block] = Part(self._block, *names, given=given)
-            self.parts.append(call)
+            self._calls[index] = RawCall(str(block["id"]), str(block["name"]), given)
+            self.calls.append(self._calls[index])
         return _events(block)
 
     def _delta(self, index: int, delta: dict[str, Any]) -> list[ModelEvent]:
@@ -101,7 +97,15 @@ class AnthropicTransport(Transport):
         if request.temperature is not None:
             body["temperature"] = min(request.temperature, 1.0)
         if request.tools:
-            body["tools"] = [_tool(tool["function"]) for tool in request.tools]
+            functions = [tool["function"] for tool in request.tools]
+            body["tools"] = [
+                {
+                    "name": each["name"],
+                    "description": each["description"],
+                    "input_schema": each["parameters"],
+                }
+                for each in functions
+            ]
         return body
 
 
@@ -125,58 +129,20 @@ def layout(request: Request) -> tuple[list[Block], list[Block]]:
                 turns.append((role, blocks))
     if not turns or turns[0][0] == "assistant":
         turns.insert(0, ("user", [{"type": "text", "text": "(The conversation goes on.)"}]))
-    return system, [{"role": role, "content": blocks} for role, blocks in _paired(turns)]
+    return system, [{"role": role, "content": blocks} for role, blocks in turns]
 
 
 def _blocks(message: dict[str, Any]) -> tuple[str, list[Block]]:
-    role, text = str(message.get("role")), text_of(message.get("content"), "\n")
+    role, text = message["role"], message["content"]
     if role == "tool":
-        block = {"type": "tool_result", "tool_use_id": _id(message.get("tool_call_id"))}
+        block = {"type": "tool_result", "tool_use_id": message["tool_call_id"]}
         return role, [{**block, "content": text if text.strip() else "(nothing)"}]
     blocks: list[Block] = [{"type": "text", "text": text}] if text.strip() else []
-    for call in message.get("tool_calls") or []:
-        function = call.get("function") or {}
-        name, arguments = str(function.get("name") or "unknown"), function.get("arguments")
-        use = {"type": "tool_use", "id": _id(call.get("id")), "name": name}
-        blocks.append({**use, "input": _object(arguments)})
+    for call in message.get("tool_calls", []):
+        function = call["function"]
+        use = {"type": "tool_use", "id": call["id"], "name": function["name"]}
+        blocks.append({**use, "input": json.loads(function["arguments"])})
     return role, blocks
-
-
-def _paired(turns: list[Turn]) -> list[Turn]:
-    """Every call with exactly one result, first thing in the next turn; a result without its call
-    becomes text."""
-    out: list[Turn] = []
-    open_: list[tuple[str, str]] = []  # (id it came with, id that no other call has)
-    taken: set[str] = set()
-    for role, blocks in [*turns, ("user", [])] if _calls(turns[-1][1]) else turns:
-        wanted = [id_ for id_, _ in open_]
-        found: dict[str, list[Block]] = {}
-        rest = []
-        for block in blocks:
-            if block["type"] != "tool_result":
-                rest.append(block)
-            elif len(found.setdefault(id_ := block["tool_use_id"], [])) < wanted.count(id_):
-                found[id_].append(block)
-            else:
-                rest.append({"type": "text", "text": f"(Result of a tool: {block['content']})"})
-        results = []
-        for id_, unique in open_:
-            block = found[id_].pop(0) if found.get(id_) else dict(_MISSING)
-            results.append({**block, "tool_use_id": unique})
-        open_ = []
-        for block in _calls(rest):
-            id_, unique = block["id"], block["id"]
-            while unique in taken:
-                unique = f"{id_}_{len(taken)}"
-            taken.add(unique)
-            block["id"] = unique
-            open_.append((id_, unique))
-        out.append((role, results + rest))
-    return out
-
-
-def _calls(blocks: list[Block]) -> list[Block]:
-    return [block for block in blocks if block["type"] == "tool_use"]
 
 
 def _events(block: dict[str, Any]) -> list[ModelEvent]:
@@ -185,22 +151,3 @@ def _events(block: dict[str, Any]) -> list[ModelEvent]:
     if thinking := block.get("thinking"):
         return [Reasoning(str(thinking))]
     return []
-
-
-def _tool(function: dict[str, Any]) -> dict[str, Any]:
-    schema = function.get("parameters") or {"type": "object", "properties": {}}
-    tool = {"name": function["name"], "input_schema": schema}
-    return tool | {"description": function["description"]} if function.get("description") else tool
-
-
-def _id(id_: object) -> str:
-    """The API takes letters, digits, dash and underscore; a call may come from another provider."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", str(id_ or "")) or "call"
-
-
-def _object(arguments: object) -> dict[str, Any]:
-    try:
-        value = json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -5,7 +5,6 @@ and a request that was itself wrong sets nothing aside."""
 
 from __future__ import annotations
 
-import datetime
 import email.utils
 import math
 import re
@@ -25,6 +24,7 @@ TABLE = {
 WRONG = (400, 413, 422)  # the request itself: no other route would take it
 PROBE = (60.0, 0.02)  # a lone credential is tried again after so many seconds, or this share
 LONGEST = 31 * 86400.0
+UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def row(error: ModelError) -> str:
@@ -66,20 +66,12 @@ class Credential:
     _streak: int = 0
     _stamped: float = -math.inf
     _reset: float = -math.inf  # when the provider said it would answer again
-    _mark: int = field(default=0, repr=False)  # of the key that failed
 
-    def wait(self, key: Key, now: float) -> float:
-        """Seconds until it may be used, 0.0 for now. A key that was changed starts afresh."""
-        if self._row and self._mark != hash(key.value):
-            self.clear()
+    def wait(self, now: float) -> float:
+        """Seconds until it may be used, 0.0 for now."""
         return max(0.0, self._until - now)
 
-    def clear(self) -> None:
-        """It answered: all is forgotten."""
-        self.why, self._row, self._streak = "", "", 0
-        self._until = self._reset = -math.inf
-
-    def fail(self, error: ModelError, key: Key, now: float, started: float, lone: bool) -> None:
+    def fail(self, error: ModelError, now: float, started: float, lone: bool) -> None:
         """Set it aside as TABLE says. `started` is when the failed request began: of several that
         failed together only one counts. `lone`: its provider has no other."""
         kind = row(error)
@@ -96,8 +88,7 @@ class Credential:
             seconds = self._rate(error.retry_after, seconds, now, lone)
         until = now + seconds
         self._until = max(until, self._until) if together else until
-        self._row, self._stamped, self._mark = kind, now, hash(key.value)
-        self.why = said(error)
+        self._row, self._stamped, self.why = kind, now, said(error)
 
     def _rate(self, stated: float | None, unstated: float, now: float, lone: bool) -> float:
         """Seconds after a 429. Limits are often lifted early, so a lone credential is probed; each
@@ -116,62 +107,19 @@ def retry_after(headers: Mapping[str, str], text: str, now_ms: int) -> float | N
     """Seconds until the provider answers again, None when it does not say. `headers` in lower case;
     `text` is the body of the error. Dates are measured against the answer's own Date, since a board's
     clock may be wrong."""
-    now = _date(headers.get("date", "")) or now_ms / 1000
-    found = _number(headers.get("retry-after-ms", ""))
-    if found is not None:
-        return _sane(found / 1000)
-    found = _seconds(headers.get("retry-after", ""), now)
-    if found is None:
-        found = _window(headers, now)
-    if found is None and (match := re.search(r"(?:again|retry) in ([\d.hms ]*\d[\d.hms]*)", text)):
-        found = _seconds(match[1].rstrip("."), now)
-    return None if found is None else _sane(found)
-
-
-def _window(headers: Mapping[str, str], now: float) -> float | None:
-    """The furthest reset among the limits that are used up (x-ratelimit-reset-requests,
-    anthropic-ratelimit-tokens-reset, ratelimit-reset and the like)."""
-    times: list[float] = []
-    for name, value in headers.items():
-        if "ratelimit" not in name or "reset" not in name:
-            continue
-        left = _number(headers.get(name.replace("reset", "remaining"), "0"))
-        seconds = _seconds(value, now)
-        if seconds is not None and not left:
-            times.append(seconds)
-    return max(times, default=None)
-
-
-def _seconds(text: str, now: float) -> float | None:
-    """Seconds from now: a number of seconds, a duration (1h2m3.5s, 12ms), an epoch in seconds or
-    milliseconds, an HTTP date, an RFC 3339 time."""
-    text = text.strip()
-    if (number := _number(text)) is not None:
-        if number > 1e11:
-            return number / 1000 - now
-        return number - now if number > 1e8 else number
-    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "d": 86400.0}
-    if re.fullmatch(r"(\d+(\.\d+)?\s*(ms|[dhms])\s*)+", text):
-        parts = re.findall(r"(\d+(?:\.\d+)?)\s*(ms|[dhms])", text)
-        return sum(float(number) * units[unit] for number, unit in parts)
-    date = _date(text)
-    return None if date is None else date - now
+    stated, seconds = headers.get("retry-after", ""), None
+    if re.fullmatch(r"\d{1,18}(\.\d{1,9})?", stated):
+        seconds = float(stated)
+    elif date := _date(stated):
+        seconds = date - (_date(headers.get("date", "")) or now_ms / 1000)
+    elif found := re.search(r"(?:again|retry) in ((?:\d[\d.]*(?:ms|[hms]) ?)+)", text):
+        parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[hms])", found[1])
+        seconds = sum(float(number) * UNITS[unit] for number, unit in parts)
+    return None if seconds is None else min(max(0.0, seconds), LONGEST)
 
 
 def _date(text: str) -> float | None:
     try:
         return email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):
-        pass
-    try:
-        return datetime.datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
         return None
-
-
-def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\d{1,18}(\.\d{1,9})?", text.strip()) else None
-
-
-def _sane(seconds: float) -> float:
-    return min(max(0.0, seconds), LONGEST)

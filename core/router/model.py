@@ -21,7 +21,7 @@ class Reasoning:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class RawCall:
     """A tool call as the model wrote it: `arguments` is meant to be a JSON object, and may not be."""
 

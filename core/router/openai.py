@@ -8,13 +8,12 @@ from typing import Any
 
 from exo.core.router.catalog import ModelRow
 from exo.core.router.cooldown import Key
-from exo.core.router.model import ModelEvent, Reason, Reasoning, Request, Text
-from exo.core.router.wire import Part, Refusal, Reply, Transport, text_of
+from exo.core.router.model import ModelEvent, RawCall, Reason, Reasoning, Request, Text
+from exo.core.router.wire import Refusal, Reply, Transport
 
 _REASONS: dict[str, Reason] = {
     "length": "length",
     "tool_calls": "calls",
-    "function_call": "calls",
     "content_filter": "refused",
 }
 
@@ -24,7 +23,8 @@ class ChatReply(Reply):
 
     def __init__(self, row: ModelRow) -> None:
         super().__init__(row)
-        self._by_index: dict[int, Part] = {}
+        self._open: dict[object, RawCall] = {}  # by index, by id where there is none
+        self._last: object = None
 
     def read(self, data: str) -> list[ModelEvent]:
         if data.strip() == "[DONE]":
@@ -50,44 +50,30 @@ class ChatReply(Reply):
 
     def _delta(self, delta: dict[str, Any]) -> list[ModelEvent]:
         out: list[ModelEvent] = []
-        if reasoning := text_of(delta.get("reasoning_content") or delta.get("reasoning")):
+        if reasoning := _text(delta.get("reasoning_content") or delta.get("reasoning")):
             out.append(Reasoning(reasoning))
-        if text := text_of(delta.get("content")):
+        if text := _text(delta.get("content")):
             out.append(Text(text))
-        deltas = [call for call in delta.get("tool_calls") or [] if call]
-        if old := delta.get("function_call"):
-            deltas.append({"index": 0, "function": old})
-        for position, call in enumerate(deltas):
-            self._collect(call, position if len(deltas) > 1 else -1)
+        for call in filter(None, delta.get("tool_calls") or []):
+            self._collect(call)
         return out
 
-    def _collect(self, delta: dict[str, Any], position: int) -> None:
+    def _collect(self, delta: dict[str, Any]) -> None:
         function = delta.get("function") or {}
         id_, name = str(delta.get("id") or ""), str(function.get("name") or "")
-        arguments = function.get("arguments")
+        arguments = function.get("arguments") or ""
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments, ensure_ascii=False)
         index = delta.get("index")
-        call = self._find(index, id_, name, position)
-        if call is None or (name and _another(call, id_, arguments)):
-            call = Part(index if isinstance(index, int) else len(self.parts))
-            self.parts.append(call)
-        if isinstance(index, int):
-            self._by_index[index] = call
+        self._last = index if index is not None else id_ or self._last
+        call = self._open.get(self._last)
+        if call is None or _another(call, id_, name, arguments):
+            call = self._open[self._last] = RawCall("", "", "")
+            self.calls.append(call)
         call.id = call.id or id_
         if name != call.name and not call.arguments:  # some repeat the name, few send it in parts
             call.name += name
-        call.arguments += str(arguments or "")
-
-    def _find(self, index: object, id_: str, name: str, position: int) -> Part | None:
-        """The call that a delta goes on with, None for a new one. Not every server numbers them."""
-        if isinstance(index, int):
-            return self._by_index.get(index)
-        if id_:
-            return next((call for call in self.parts if call.id == id_), None)
-        if name or not self.parts:
-            return None
-        return self.parts[min(position, len(self.parts) - 1)]
+        call.arguments += arguments
 
     def _count(self, usage: dict[str, Any]) -> None:
         details = usage.get("prompt_tokens_details") or {}
@@ -111,30 +97,18 @@ class OpenAiTransport(Transport):
         return {"authorization": f"Bearer {key.value}"} if key.value else {}
 
     def body(self, model: str, request: Request, role: str) -> dict[str, Any]:
-        body = self._layout(model, request, role)
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
         thinking = self.provider.model(model).thinking
-        if request.temperature is not None and not thinking:  # models that reason refuse it
-            body["temperature"] = request.temperature
-        return body | {self.provider.limit: request.max_tokens + thinking}
-
-    async def prefill(self, model: str, request: Request, role: str, key: Key) -> None:
-        """Raises ModelError."""
-        if self.provider.prefix_cache:
-            await self.ask("POST", "/prefill", key, self._layout(model, request, role))
-
-    async def count(
-        self, model: str, what: str | list[dict[str, Any]], key: Key
-    ) -> tuple[int | None, int]:
-        """(tokens, window) by exo-models' own tokenizer. Raises ModelError."""
-        body = {"model": model, "text" if isinstance(what, str) else "messages": what}
-        found = await self.ask("POST", "/tokenize", key, body)
-        return int(found.get("tokens") or 0) or None, int(found.get("window") or 0)
-
-    def _layout(self, model: str, request: Request, role: str) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": model, "messages": request.messages}
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": request.messages,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            self.provider.limit: request.max_tokens + thinking,
+        }
         if request.tools:
             body["tools"] = request.tools
+        if request.temperature is not None and not thinking:  # models that reason refuse it
+            body["temperature"] = request.temperature
         if self.provider.prefix_cache:
             aux = "aux" in (role, request.priority)
             if request.cache_key:
@@ -146,12 +120,19 @@ class OpenAiTransport(Transport):
         return body
 
 
-def _another(call: Part, id_: str, arguments: object) -> bool:
-    """Whether a delta with a name cannot belong to `call`: some servers number every call 0, some give
-    several calls one id."""
-    if not arguments or (id_ and call.id and id_ != call.id):
-        return bool(id_ and call.id and id_ != call.id)
+def _another(call: RawCall, id_: str, name: str, arguments: str) -> bool:
+    """Whether a delta cannot belong to `call`: some servers number every call 0, some give several calls
+    one id."""
+    if id_ and call.id and id_ != call.id:
+        return True
     try:
-        return isinstance(json.loads(call.arguments), dict)
+        return bool(name and arguments) and isinstance(json.loads(call.arguments), dict)
     except ValueError:
         return False
+
+
+def _text(content: object) -> str:
+    """The text of a content that is a string, or a list of parts."""
+    if isinstance(content, list):
+        return "".join(part.get("text") or "" for part in content)
+    return content if isinstance(content, str) else ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import os
 import re
@@ -28,7 +27,7 @@ from exo.core.base.errors import (
 )
 from exo.core.base.files import write_atomic
 from exo.core.router.anthropic import AnthropicTransport
-from exo.core.router.catalog import CHAIN, Provider, check_routes, load, read_toml
+from exo.core.router.catalog import CHAIN, FILE, Catalog, Provider, check_routes
 from exo.core.router.cooldown import WRONG, Credential, Key, said
 from exo.core.router.model import Done, ModelEvent, Request
 from exo.core.router.openai import OpenAiTransport
@@ -69,79 +68,76 @@ class Router:
         self._clock = clock or SystemClock()
         self._environ = os.environ if environ is None else environ
         self.fault: ExoError | None = None
-        try:
-            catalog = load(state)
-        except ExoError as error:
-            self.fault, catalog = error, load(None)
-        self._providers, self._roles = catalog.providers, catalog.roles
-        self._set: dict[str, list[str]] = {}
-        try:
-            for name, routes in read_toml(self._file).items():
-                self._set[name] = check_routes(self._providers, name, routes, ROLES)
-        except ExoError as error:
-            self.fault = self.fault or error
-        self._roles |= self._set
+        self._catalog, self._set = Catalog(), dict[str, list[str]]()
+        for name in (FILE, ROLES):
+            try:
+                self._set = self._catalog.add(state / name)
+            except ExoError as error:
+                self._set = {}
+                self.fault = self.fault or error
         self._transports: dict[str, Transport] = {
             name: (AnthropicTransport if row.transport == "anthropic" else OpenAiTransport)(
                 row, state, silence, self._clock, connect
             )
-            for name, row in self._providers.items()
+            for name, row in self._catalog.providers.items()
         }
-        self._credentials: dict[tuple[str, str], Credential] = {}
+        self._credentials: dict[tuple[str, Key], Credential] = {}
 
     async def stream(self, role: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Yield the first answer to be had. Raises ModelError."""
         closed: list[_Closed] = []
-        for route, provider, model in self._routes(role, closed):
-            for key in self._keys(provider, route, closed):
-                transport = self._transports[provider.name]
-                begun, started = False, self._clock.monotonic()
-                try:
-                    answer = transport.stream(model, request, role, key)
-                    async with contextlib.aclosing(answer) as events:
-                        async for event in events:
-                            if isinstance(event, Done):
-                                self._credential(provider, key).clear()
-                            begun = True
-                            yield event
-                    return
-                except ModelError as error:
-                    opens = self._failed(provider, key, error, started)
-                    if begun or isinstance(error, ContextOverflow) or error.status in WRONG:
-                        raise
-                    closed.append(_Closed(route, said(error), opens, error))
+        for route, transport, model, key in self._ways(role, closed):
+            begun, started = False, self._clock.monotonic()
+            try:
+                answer = transport.stream(model, request, role, key)
+                async with contextlib.aclosing(answer) as events:
+                    async for event in events:
+                        if isinstance(event, Done):
+                            self._credentials.pop((transport.provider.name, key), None)
+                        begun = True
+                        yield event
+                return
+            except ModelError as error:
+                opens = self._failed(transport.provider, key, error, started)
+                if begun or isinstance(error, ContextOverflow) or error.status in WRONG:
+                    raise
+                closed.append(_Closed(route, said(error), opens, error))
         raise self._exhausted(role, closed)
 
     async def prefill(self, role: str, request: Request) -> None:
         """Only on the route that would be asked first, and only where the server keeps prefixes."""
-        for transport, model, key in self._first(role):
-            if isinstance(transport, OpenAiTransport):
-                await transport.prefill(model, request, role, key)
+        _, transport, model, key = self._first(role)
+        if transport and transport.provider.prefix_cache:
+            body = transport.body(model, request, role)
+            await transport.ask("POST", "/prefill", key, body)
 
     async def count(self, role: str, what: str | list[dict[str, Any]]) -> tuple[int | None, int]:
         """The catalog knows the windows of models that run elsewhere."""
-        for transport, model, key in self._first(role):
-            if isinstance(transport, OpenAiTransport) and transport.provider.prefix_cache:
-                return await transport.count(model, what, key)
-            return None, transport.provider.model(model).window
-        return None, 0
+        _, transport, model, key = self._first(role)
+        if not transport or not transport.provider.prefix_cache:
+            return None, transport.provider.model(model).window if transport else 0
+        body = {"model": model, "text" if isinstance(what, str) else "messages": what}
+        found = await transport.ask("POST", "/tokenize", key, body)
+        return int(found.get("tokens") or 0) or None, int(found.get("window") or 0)
 
     def local(self, role: str) -> bool:
-        return any(transport.provider.prefix_cache for transport, _, _ in self._first(role))
+        _, transport, _, _ = self._first(role)
+        return transport is not None and transport.provider.prefix_cache
 
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         """Servers of one's own are asked what they have; for the others the catalog's rows stand, if
         there is a key. A server that does not answer has no rows."""
-        found = await asyncio.gather(*(self._listed(row) for row in self._providers.values()))
-        return [row for rows in found for row in rows], dict(self._roles)
+        found = await asyncio.gather(*map(self._listed, self._transports.values()))
+        return [row for rows in found for row in rows], dict(self._catalog.roles)
 
     def set_routes(self, role: str, routes: list[str]) -> None:
         """Change a role, now and after a restart. Raises SettingError, StorageError."""
-        chosen = self._set | {role: check_routes(self._providers, role, routes, "models.set")}
+        checked = check_routes(self._catalog.providers, role, routes, "models.set")
+        chosen = self._set | {role: checked}
         lines = (f"{name} = {json.dumps(value)}\n" for name, value in chosen.items())
-        write_atomic(self._file, "".join(lines))
+        write_atomic(self._file, "[roles]\n" + "".join(lines))
         self._set = chosen
-        self._roles |= chosen
+        self._catalog.roles |= chosen
 
     async def close(self) -> None:
         for transport in self._transports.values():
@@ -149,49 +145,38 @@ class Router:
 
     # ---- routes and credentials ------------------------------------------------------------------
 
-    def _routes(self, role: str, closed: list[_Closed]) -> Iterator[tuple[str, Provider, str]]:
-        """(route, provider, model) in order; what leads nowhere is noted in `closed`."""
-        routes = [route for each in CHAIN[role] for route in self._roles.get(each, [])]
+    def _ways(self, role: str, closed: list[_Closed]) -> Iterator[tuple[str, Transport, str, Key]]:
+        """(route, transport, model, key) of what may be asked now, in order; why the others may not is
+        noted in `closed`."""
+        routes = [route for each in CHAIN[role] for route in self._catalog.roles[each]]
         for route in dict.fromkeys(routes):
             name, _, model = route.partition(":")
-            if provider := self._providers.get(name):
-                yield route, provider, model
-            else:
-                closed.append(_Closed(route, f"there is no provider {name!r}"))
+            provider = self._catalog.providers[name]
+            keys = self._present(provider)
+            if not keys:
+                closed.append(_Closed(route, f"no key is set in {' or '.join(provider.keys)}"))
+            for key in keys:
+                credential = self._credential(provider, key)
+                if not re.fullmatch(r"[!-~]*", key.value):
+                    closed.append(_Closed(route, f"{key.variable} holds what no key can hold"))
+                elif wait := credential.wait(self._clock.monotonic()):
+                    closed.append(_Closed(route, credential.why, wait))
+                else:
+                    yield route, self._transports[name], model, key
 
-    def _first(self, role: str) -> list[tuple[Transport, str, Key]]:
-        """The route that would be asked now, as a list of one, or none."""
-        usable = (
-            (self._transports[provider.name], model, key)
-            for route, provider, model in self._routes(role, [])
-            for key in self._keys(provider, route, [])
-        )
-        return list(itertools.islice(usable, 1))
-
-    def _keys(self, provider: Provider, route: str, closed: list[_Closed]) -> Iterator[Key]:
-        """The provider's keys that may be used now. They are read from the environment each time."""
-        keys = self._present(provider)
-        if not keys:
-            names = " or ".join(provider.keys)
-            why = f"no key is set in {names}" if names else "it takes no key and answers to none"
-            closed.append(_Closed(route, why))
-        for key in keys:
-            if not re.fullmatch(r"[!-~]*", key.value):
-                closed.append(_Closed(route, f"{key.variable} holds what no key can hold"))
-                continue
-            credential = self._credential(provider, key)
-            if wait := credential.wait(key, self._clock.monotonic()):
-                closed.append(_Closed(route, credential.why, wait))
-            else:
-                yield key
+    def _first(self, role: str) -> tuple[str, Transport | None, str, Key]:
+        """What would be asked now, no transport where nothing can be."""
+        return next(self._ways(role, []), ("", None, "", Key()))
 
     def _present(self, provider: Provider) -> list[Key]:
+        """The provider's keys; they are read from the environment each time."""
         values = ((name, self._environ.get(name, "").strip()) for name in provider.keys)
         keys = [Key(name, value) for name, value in values if value]
         return keys or ([Key()] if provider.keyless else [])
 
     def _credential(self, provider: Provider, key: Key) -> Credential:
-        return self._credentials.setdefault((provider.name, key.variable), Credential())
+        """A key that was changed is another one, and starts afresh."""
+        return self._credentials.setdefault((provider.name, key), Credential())
 
     def _failed(
         self, provider: Provider, key: Key, error: ModelError, started: float
@@ -203,56 +188,44 @@ class Router:
             return 0.0 if error.retryable else None
         now, credential = self._clock.monotonic(), self._credential(provider, key)
         lone = len(self._present(provider)) == 1
-        credential.fail(error, key, now, started, lone)
-        wait = credential.wait(key, now)
+        credential.fail(error, now, started, lone)
+        wait = credential.wait(now)
         return wait if wait or error.retryable else None
 
     def _exhausted(self, role: str, closed: list[_Closed]) -> ModelError:
         """One error for all. It is worth another try when a route opens soon."""
-        what = f"ask a model for {role}"
-        if not closed:
-            return ModelError(what, "no route is set for it", "set one with models.set")
-        errors = [each.error for each in closed if each.error is not None]
         waits = [(each.opens, each.route) for each in closed if each.opens is not None]
         opens, route = min(waits, default=(None, ""))
-        hint = f"{route} opens again in {_span(opens)}" if opens else ""
-        if opens is None and not errors:
-            hint = "set a key, or give the role another route with models.set"
+        hint = "set a key, or give the role another route with models.set"
+        if opens is not None:
+            hint = f"{route} opens again in {_span(opens)}"
         if self.fault is not None:
-            hint = f"{hint}; besides, {self.fault}".removeprefix("; ")
-        kind = type(errors[0]) if errors else ModelBusy if waits else ModelError
+            hint += f"; besides, {self.fault}"
         why = "; ".join(dict.fromkeys(f"{each.route}: {each.why}" for each in closed))
-        error = kind(what, why, hint, code=errors[0].code if errors else "")
-        error.status = errors[0].status if errors else None
-        error.retry_after = opens
+        usual = ModelBusy("") if waits else ModelError("")
+        first = next((each.error for each in closed if each.error), usual)
+        error = type(first)(
+            f"ask a model for {role}", why or "no route is set for it", hint, code=first.code
+        )
+        error.status, error.retry_after = first.status, opens
         error.retryable = opens is not None and opens <= PATIENCE
         return error
 
-    # ---- models and roles ------------------------------------------------------------------------
-
-    async def _listed(self, provider: Provider) -> list[dict[str, Any]]:
+    async def _listed(self, transport: Transport) -> list[dict[str, Any]]:
+        provider = transport.provider
         keys = self._present(provider)
-        if not keys:
-            return []
-        rows = [{"id": name, "object": "model"} for name in provider.models]
+        rows = [{"id": name, **vars(row)} for name, row in provider.models.items() if keys]
         if provider.keyless:
             rows = []
             with contextlib.suppress(ModelError, TimeoutError, KeyError, TypeError, ValueError):
                 async with asyncio.timeout(LIST):
-                    found = await self._transports[provider.name].ask("GET", "/models", keys[0])
+                    found = await transport.ask("GET", "/models", keys[0])
                 rows = [dict(row) for row in found["data"]]
-        return [{**_known(provider, row), **row, "provider": provider.name} for row in rows]
-
-
-def _known(provider: Provider, row: dict[str, Any]) -> dict[str, Any]:
-    model = provider.model(str(row.get("id")))
-    known: dict[str, Any] = {"context_window": model.window} if model.window else {}
-    return known | ({"price": vars(model.price)} if model.price else {})
+        return [{**row, "provider": provider.name} for row in rows]
 
 
 def _span(seconds: float) -> str:
-    """A wait as a person says it: 9 s, 3 min, 2 h."""
-    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(1.0, seconds):.0f} s"
+    """A wait as a person says it."""
+    if seconds < 120:
+        return f"{max(1.0, seconds):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

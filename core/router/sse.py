@@ -5,61 +5,52 @@ CRLF: text libraries also split at U+2028 and U+0085, which JSON may hold unesca
 
 from __future__ import annotations
 
-LIMIT = 16 * 1024 * 1024  # bytes of one event at most
+import codecs
+import io
+
+LIMIT = 16 * 1024 * 1024  # characters of one event at most
 
 
 class EventReader:
     """Feed it the body; it gives the data of each event that is complete."""
 
     def __init__(self) -> None:
-        self._tail: list[bytes] = []  # pieces of a line whose end has not come
-        self._data: list[bytes] = []
+        utf8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
+        self._tail: list[str] = []  # pieces of a line whose end has not come
+        self._data: list[str] = []
         self._size = 0
-        self._after_cr = False
-        self._first = True
         self.seen = False  # whether anything was an event at all
 
-    def feed(self, piece: bytes) -> list[str]:
+    def feed(self, piece: bytes, final: bool = False) -> list[str]:
         """Raises ValueError for an event over LIMIT."""
-        if self._after_cr and piece:
-            piece = piece.removeprefix(b"\n")
-            self._after_cr = False
-        if not piece:
-            return []
-        self._after_cr = piece.endswith(b"\r")
-        first, *rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        first, *rest = self._decoder.decode(piece, final).split("\n")
         self._grow(first)
         events = []
         for part in rest:
-            events += self._line(b"".join(self._tail))
+            events += self._line("".join(self._tail))
             self._tail = []
             self._grow(part)
         return events
 
     def end(self) -> list[str]:
         """What a body without its last blank line still holds."""
-        line = b"".join(self._tail)
-        self._tail = []
-        return self._line(line) + self._line(b"")
+        return self.feed(b"\n\n", final=True)
 
-    def _grow(self, part: bytes) -> None:
+    def _grow(self, part: str) -> None:
         self._size += len(part)
         if self._size > LIMIT:
             raise ValueError(f"an event is over {LIMIT >> 20} MB")
-        if part:
-            self._tail.append(part)
+        self._tail.append(part)
 
-    def _line(self, line: bytes) -> list[str]:
-        if self._first and line:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-            self._first = False
+    def _line(self, line: str) -> list[str]:
         if line:
-            name, _, value = line.partition(b":")
-            if name == b"data":
-                self._data.append(value.removeprefix(b" "))
+            name, _, value = line.partition(":")
+            if name == "data":
+                self._data.append(value.removeprefix(" "))
                 self.seen = True
             else:
                 self._size -= len(line)  # a comment or another field: nothing of it is kept
             return []
         data, self._data, self._size = self._data, [], 0
-        return [b"\n".join(data).decode("utf-8", "replace")] if data else []
+        return ["\n".join(data)] if data else []

@@ -13,7 +13,6 @@ import contextlib
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,38 +41,19 @@ HEAD = 64 * 1024  # bytes of an answer that is no stream of events: enough for a
 
 _STATUS = {  # words for an error that comes without an HTTP status of its own
     "invalid_request_error": 400,
-    "context_length_exceeded": 400,
     "authentication_error": 401,
-    "invalid_api_key": 401,
-    "billing_error": 402,
     "insufficient_quota": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
     "busy": 429,
-    "timeout_error": 504,
     "overloaded_error": 529,
 }
 _NO_EVENT = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 _OVERFLOW = re.compile(
-    r"context.?(length|window|size)|maximum context|exceed_context|prompt is too long"
+    r"context.?(length|window|size|overflow)|maximum context|exceed_context|prompt is too long"
     r"|input is too long|too many (input )?tokens|reduce the length",
     re.I,
 )
-
-
-@dataclass
-class Part:
-    """A tool call as far as it has come. `given` are arguments that came at once, not in pieces;
-    `place` is its place among the calls."""
-
-    place: int
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-    given: str = ""
 
 
 class Reply:
@@ -83,7 +63,7 @@ class Reply:
     def __init__(self, row: ModelRow) -> None:
         self._row = row
         self._usage = Usage()
-        self.parts: list[Part] = []
+        self.calls: list[RawCall] = []  # as far as they have come
         self.reason: Reason | None = None  # once the model said why it stopped
         self.closed = False  # nothing more will come
 
@@ -97,17 +77,17 @@ class Reply:
         return bool(self.reason) or self.closed
 
     def done(self) -> Done:
-        parts = sorted(self.parts, key=lambda part: part.place)
-        calls = [RawCall(p.id, p.name, p.arguments or p.given or "{}") for p in parts]
+        for call in self.calls:
+            call.arguments = call.arguments or "{}"
         ended = self.reason if self.reason in ("length", "refused") else "end"
-        return Done("calls" if calls else ended, calls, self._usage)
+        return Done("calls" if self.calls else ended, self.calls, self._usage)
 
     def count(
         self, prompt: int, completion: int, cached: int, written: int, cost: float | None = None
     ) -> None:
         """Note the usage; where the provider says no cost, it is computed from the list price."""
-        if cost is None and self._row.price is not None:
-            cost = self._row.price.cost(prompt, completion, cached, written)
+        if cost is None:
+            cost = self._row.cost(prompt, completion, cached, written)
         self._usage = Usage(prompt, completion, cached, cost)
 
 
@@ -137,6 +117,10 @@ class Transport:
         self.provider = provider
         self._state, self._clock, self._connect = state, clock, connect
         self._silence = provider.silence or silence
+        self._what = f"ask the model server {provider.name}"
+        self._do = "see whether it runs and the network is there"
+        if provider.socket:
+            self._do = "it is started again by itself; ask again, or run `exo doctor`"
         self._client: httpx.AsyncClient | None = None
         self._keep = contextlib.ExitStack()
 
@@ -159,18 +143,15 @@ class Transport:
                     raise await self._refused(answer, key)
                 pieces = answer.aiter_bytes()
                 async for piece in pieces:
-                    if len(head) < HEAD:
-                        head += piece[: HEAD - len(head)]
-                    for data in events.feed(piece):
-                        for event in self._read(reply, data, key):
-                            yield event
+                    head += piece[: HEAD - len(head)]
+                    for event in _events(reply, events.feed(piece)):
+                        yield event
                     if reply.closed:
                         await _drain(pieces)
                         break
-        with self._readable(key):
-            rest = [] if reply.closed else self._read_end(reply, events, head, key)
-        for event in rest:
-            yield event
+        if not reply.closed:
+            for event in self._rest(reply, events, head, key):
+                yield event
         yield reply.done()
 
     async def ask(
@@ -223,59 +204,34 @@ class Transport:
 
         try:
             yield
-        except ModelError:
-            raise
         except Refusal as refusal:
             raise self._fault(refusal.error, None, None, key) from None
-        except httpx.ReadTimeout:
-            if reply is None or not reply.whole:
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, *_NO_EVENT) as error:
+            if isinstance(error, ModelError):
+                raise
+            if reply is not None and reply.whole:
+                return
+            if isinstance(error, httpx.ReadTimeout):
                 why = f"it said nothing for {self._silence:g} s"
-                raise ModelSilent(self._what, why, self._do) from None
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
-            if reply is None or not reply.whole:
-                raise self._gone(str(error) or type(error).__name__, key) from None
-        except _NO_EVENT as error:
-            raise self._gone(f"its answer does not read: {error}", key) from None
+                raise self._gone(why, key, ModelSilent) from None
+            unread = "its answer does not read: " if isinstance(error, _NO_EVENT) else ""
+            raise self._gone(unread + (str(error) or type(error).__name__), key) from None
 
-    @property
-    def _what(self) -> str:
-        return f"ask the model server {self.provider.name}"
+    def _gone(self, why: str, key: Key, kind: type[ModelGone] = ModelGone) -> ModelGone:
+        return kind(self._what, _clean(why, key), self._do)
 
-    @property
-    def _do(self) -> str:
-        if self.provider.socket:
-            return "it is started again by itself; ask again, or run `exo doctor`"
-        return "see whether it runs and the network is there"
-
-    def _gone(self, why: str, key: Key) -> ModelGone:
-        return ModelGone(self._what, _clean(why, key), self._do)
-
-    def _read(self, reply: Reply, data: str, key: Key) -> list[ModelEvent]:
-        """The events of one piece of data; what follows the end of a reply is not read."""
-        if reply.closed or not data.strip():
-            return []
-        try:
-            return reply.read(data)
-        except _NO_EVENT as error:
-            if reply.whole:
-                return []
-            why = f"an event does not read ({type(error).__name__}): {data[:60]!r}"
-            raise self._gone(why, key) from None
-
-    def _read_end(
-        self, reply: Reply, events: EventReader, head: bytes, key: Key
-    ) -> list[ModelEvent]:
+    def _rest(self, reply: Reply, events: EventReader, head: bytes, key: Key) -> list[ModelEvent]:
         """The end of a stream that no last event closed. Raises ModelError unless the model had said
         why it stopped."""
         # a body without any event: an error, a whole answer, or a page of somebody else
         rest = events.end() if events.seen else [head.decode("utf-8", "replace")]
         out: list[ModelEvent] = []
-        with contextlib.suppress(*_NO_EVENT):
-            out = [event for data in rest if data.strip() for event in reply.read(data)]
+        with self._readable(key), contextlib.suppress(*_NO_EVENT):
+            out = list(_events(reply, rest))
         if reply.whole:
             return out
-        text = _words(head)
-        if not events.seen and text and not text.startswith("{"):
+        text = _words(head.decode("utf-8", "replace"))
+        if text and not events.seen:
             raise self._gone(f"it sent no stream of events but {text!r}", key)
         raise self._gone("its answer broke off", key)
 
@@ -287,36 +243,32 @@ class Transport:
                 if len(raw) > HEAD:
                     break
         text = raw.decode("utf-8", "replace")
-        headers = {name.lower(): value for name, value in answer.headers.items()}
         try:
             error = json.loads(text)
-            error = error[0] if isinstance(error, list) else error
-            error = error.get("error") or error
-        except _NO_EVENT:
-            error = _words(raw)
-        seconds = retry_after(headers, text, self._clock.now_ms())
+        except ValueError:
+            error = _words(text)
+        seconds = retry_after(answer.headers, text, self._clock.now_ms())
         return self._fault(error, answer.status_code, seconds, key)
 
     def _fault(self, error: Any, status: int | None, seconds: float | None, key: Key) -> ModelError:
         """The provider's error, typed. `status` None: it came without one, its words tell."""
+        if isinstance(error, list):
+            error = error[0] if error else ""
+        if isinstance(error, dict):
+            error = error.get("error") or error
         if not isinstance(error, dict):
             error = {"message": str(error)}
-        words = [str(error.get(name) or "").lower() for name in ("code", "type", "status")]
-        message = error.get("message") or error.get("detail") or error.get("title") or words[1]
-        text = _clean(message if isinstance(message, str) else json.dumps(message), key)
+        words = [str(error.get(name)).lower() for name in ("code", "type", "status")]
+        text = _clean(str(error.get("message") or error.get("detail") or words[1]), key)
         if status is not None and not self.provider.socket:
-            text = f"HTTP {status}: {text}" if text else f"HTTP {status}"
+            text = f"HTTP {status}: {text}"
         if status is None:
             numbers = [int(word) for word in words if re.fullmatch("[45][0-9]{2}", word)]
             numbers += [_STATUS[word] for word in words if word in _STATUS]
             status = numbers[0] if numbers else 500
-        quota = status not in WRONG and _is_quota(status, words, text, seconds)
-        kind = ModelError if quota else _kind(status, words, text)
-        code, do = "", ""
-        if quota:
-            code, do = "quota", "see the account's balance and limits"
-        elif status in (401, 403):
-            code, do = "key_refused", f"check the key in {key.variable}" if key.variable else ""
+        kind, code, do = _kind(status, words, text, seconds)
+        if code == "key_refused" and key.variable:
+            do = f"check the key in {key.variable}"
         elif self.provider.socket and kind is ModelGone:
             do = self._do
         fault = kind(self._what, text, do, code=code)
@@ -324,30 +276,25 @@ class Transport:
         return fault
 
 
-def text_of(content: object, glue: str = "") -> str:
-    """The text of a content that is a string, or a list of parts."""
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return glue.join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
-
-
-def _kind(status: int, words: list[str], text: str) -> type[ModelError]:
-    if "model_missing" in words or "model_corrupt" in words:
-        return ModelMissing
-    overflow = {"context_overflow", "context_length_exceeded", "exceed_context_size_error"}
-    told = status in (400, 422, 500) and _OVERFLOW.search(text)  # llama.cpp says 500
-    if told or overflow & set(words):
-        return ContextOverflow
-    gone = ModelGone if status >= 500 or status in (408, 409, 425) else ModelError
-    return {404: ModelMissing, 413: ContextOverflow, 429: ModelBusy}.get(status, gone)
-
-
-def _is_quota(status: int, words: list[str], text: str, seconds: float | None) -> bool:
-    """Whether the account is used up. A limit that says when it is lifted is no such thing."""
-    if status == 402 or "insufficient_quota" in words or "billing_error" in words:
-        return True
-    return seconds is None and "quota" in " ".join([*words, text]).lower()
+def _kind(
+    status: int, words: list[str], text: str, seconds: float | None
+) -> tuple[type[ModelError], str, str]:
+    """(type, code, what to do) of a provider's error. A limit that says when it is lifted is no account
+    that is used up."""
+    if "model_missing" in words or "model_corrupt" in words or status == 404:
+        return ModelMissing, "", ""
+    told = status in (400, 422, 500) and _OVERFLOW.search(" ".join([*words, text]))
+    if told or status == 413:  # llama.cpp says 500
+        return ContextOverflow, "", ""
+    quota = seconds is None and status not in WRONG and "quota" in " ".join([*words, text]).lower()
+    if status == 402 or quota:
+        return ModelError, "quota", "see the account's balance and limits"
+    if status in (401, 403):
+        return ModelError, "key_refused", ""
+    if status == 429:
+        return ModelBusy, "", ""
+    gone = status >= 500 or status in (408, 409, 425)
+    return (ModelGone if gone else ModelError), "", ""
 
 
 def _clean(text: str, key: Key) -> str:
@@ -359,14 +306,17 @@ def _clean(text: str, key: Key) -> str:
     return " ".join(text.split())[:500]
 
 
-def _words(raw: bytes) -> str:
-    """What a page says: its title, or its text."""
-    text = raw.decode("utf-8", "replace")
-    if title := re.search(r"<title[^>]*>(.*?)</title", text, re.I | re.S):
-        text = title[1]
-    elif re.search(r"<(!doctype|html)", text, re.I):
-        text = re.sub(r"<[^>]*>", " ", text)
+def _words(page: str) -> str:
+    """What a page says, without its marks."""
+    text = re.sub(r"(?is)<(script|style).*?</\1>|<[^>]*>", " ", page)
     return " ".join(text.split())[:200]
+
+
+def _events(reply: Reply, found: list[str]) -> Iterator[ModelEvent]:
+    """What follows the end of a reply is not read."""
+    for data in found:
+        if data.strip() and not reply.closed:
+            yield from reply.read(data)
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:

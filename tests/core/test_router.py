@@ -99,8 +99,8 @@ def test_calls_are_put_together_from_their_pieces(tmp_path: Path) -> None:
     events = talk(
         tmp_path,
         lambda asked: [
-            chunk(part(1, "b", "note", '{"te')),
             chunk(part(0, "a", "time")),
+            chunk(part(1, "b", "note", '{"te')),
             chunk(part(1, "", "", 'xt": "x"}')),
             chunk({}, "tool_calls"),
             "[DONE]",

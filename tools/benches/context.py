@@ -16,7 +16,7 @@ from typing import Any, cast
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ModelGone
 from exo.core.base.settings import Settings
-from exo.core.context.engine import ContextEngine, Options
+from exo.core.context.engine import ContextEngine
 from exo.core.engine.sessions import Sessions, open_database
 from exo.core.protocol.schema import Message
 from exo.core.router.model import Model, ModelEvent, Request
@@ -52,11 +52,11 @@ class _NoModel:
 class _Talk:
     """A session that grows."""
 
-    def __init__(self, folder: Path, options: Options) -> None:
+    def __init__(self, folder: Path, settings: Settings) -> None:
         clock = SystemClock()
         self.database = open_database(folder / "sessions.sqlite")
         self.sessions = Sessions(self.database, clock)
-        self.hub, self.options, self.clock = Hub(self.database, clock), options, clock
+        self.hub, self.settings, self.clock = Hub(self.database, clock), settings, clock
         with self.database.transaction():
             self.session = self.sessions.create("", "/")
         self.count = 0
@@ -71,7 +71,7 @@ class _Talk:
 
     def engine(self) -> ContextEngine:
         model = cast(Model, _NoModel())
-        return ContextEngine(self.database, self.hub, model, self.options, self.clock)
+        return ContextEngine(self.database, self.hub, model, self.settings, self.clock)
 
 
 def run(rounds: int, say: Say) -> Iterator[Figure]:
@@ -79,7 +79,7 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
     settings = Settings(Path("none"), {"EXO_CONTEXT_SUMMARIES": "rules"})
     for size in SIZES:
         with tempfile.TemporaryDirectory(prefix="exo-bench-") as folder:
-            talk = _Talk(Path(folder), Options.read(settings))
+            talk = _Talk(Path(folder), settings)
             say(f"{size} messages")
             yield from asyncio.run(_size(talk, size, rounds or TURNS))
             talk.database.close()

@@ -15,7 +15,7 @@ from exo.core.base.errors import ModelGone
 from exo.core.base.home import Home
 from exo.core.context import extract
 from exo.core.context.builder import Limits, estimate
-from exo.core.context.summary import Summariser
+from exo.core.context.summary import Summariser, of_messages, of_pair
 from exo.core.context.tree import LEAF
 from exo.core.protocol.schema import Message
 from exo.core.router.model import Model
@@ -25,6 +25,7 @@ from exo.tools.bench import Figure, Say
 from exo.tools.benches.planted import LENGTH, PLANTED, Planted, conversation
 
 LEVELS = 3
+SOURCE = 1600  # tokens of conversation for one summary
 KINDS = ("path", "value", "name", "open")
 
 
@@ -112,28 +113,19 @@ async def _one(
 ) -> None:
     """One conversation: four leaves, two parents, the root; then look for what was planted."""
     limits = Limits()
-    writer = (
-        Summariser(model, estimate, 1600)
-        if model
-        else Summariser(cast(Model, _NoModel()), estimate, 1600)
-    )
+    writer = Summariser(model or cast(Model, _NoModel()), estimate)
     row: list[str] = []
     for level in range(levels):
         room, older = limits.node(level), row
         row = []
         for place in range(LENGTH // LEAF >> level):
             if level == 0:
-                part = messages[place * LEAF : (place + 1) * LEAF]
-                facts = extract.digest(part)
-                text, by = writer.rules(facts, room), "rules"
-                if model:
-                    text, by = await writer.leaf(part, room)
+                source, facts = of_messages(messages[place * LEAF : (place + 1) * LEAF], SOURCE)
             else:
-                pair = older[2 * place], older[2 * place + 1]
-                facts = extract.join(*map(extract.parse, pair))
-                text, by = writer.rules(facts, room), "rules"
-                if model:
-                    text, by = await writer.parent(*pair, room)
+                source, facts = of_pair(older[2 * place], older[2 * place + 1])
+            text, by = writer.rules(facts, room), "rules"
+            if model:
+                text, by = await writer.write(source, facts, room)
             row.append(text)
             tally.written[by] = tally.written.get(by, 0) + 1
         shown = row if exact else [extract.parse(text).prose for text in row]

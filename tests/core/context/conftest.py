@@ -11,14 +11,20 @@ from typing import Any
 import pytest
 from exo.core.base.clock import FakeClock
 from exo.core.base.errors import ModelGone
-from exo.core.context.engine import ContextEngine, Options
+from exo.core.base.settings import Settings
+from exo.core.context.engine import ContextEngine
 from exo.core.engine.sessions import Sessions, open_database
 from exo.core.protocol.schema import Call, Message, ToolResult
 from exo.core.router.model import Done, ModelEvent, Request, Text
 from exo.core.server.hub import Hub
 
 OPENING = [{"role": "system", "content": "You are a test."}]
-OPTIONS = Options(4096, 200, 12, 6000, 0, 60.0, 8, 2, True)
+
+
+def settings(**changes: object) -> Settings:
+    """The defaults, with `context.*` changed."""
+    names = {f"EXO_CONTEXT_{name.upper()}": str(value) for name, value in changes.items()}
+    return Settings(Path("none"), {"EXO_CONTEXT_WINDOW": "4096"} | names)
 
 
 class FakeModel:
@@ -70,10 +76,10 @@ class Bench:
         self.count = 0
         self.open()
 
-    def open(self, options: Options = OPTIONS) -> ContextEngine:
+    def open(self, **changes: object) -> ContextEngine:
         """A fresh engine on the same database, as after a restart."""
         self.engine = ContextEngine(
-            self.database, self.hub, self.model, options, self.clock, lambda: self.alone
+            self.database, self.hub, self.model, settings(**changes), self.clock, lambda: self.alone
         )
         return self.engine
 

@@ -52,13 +52,16 @@ def test_a_request_fits_is_valid_and_deterministic(
     assert request == build(parts, limits, limits.budget, estimate)
     assert sum(weigh(each, estimate) for each in request) <= limits.budget
     assert request[0]["role"] == "system" and len(request) > 1
-    open_calls = False
+    waiting: list[str] = []
     for each in request:
         if each["role"] == "tool":
-            assert open_calls
-        open_calls = bool(each.get("tool_calls")) or (each["role"] == "tool" and open_calls)
+            assert each["tool_call_id"] == waiting.pop(0)
+        else:
+            assert not waiting
+        waiting += [call["id"] for call in each.get("tool_calls", [])]
         for call in each.get("tool_calls", []):
             assert isinstance(json.loads(call["function"]["arguments"]), dict)
+    assert not waiting
 
 
 def test_what_changes_stands_last() -> None:

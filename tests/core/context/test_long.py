@@ -12,7 +12,6 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.core.base.unix import post
-from exo.core.context.engine import ContextEngine, Options
+from exo.core.context.engine import ContextEngine
 from exo.core.engine.sessions import Sessions, open_database
 from exo.core.protocol.schema import Call, Message, ToolResult
 from exo.core.router.router import Router
@@ -74,7 +73,7 @@ def test_two_thousand_messages_with_the_local_model(home: Home) -> None:
         session = sessions.create("", "/")
 
     async def run() -> dict[str, float]:
-        hub, options = Hub(database, clock), Options.read(settings)
+        hub, options = Hub(database, clock), settings
         engine = ContextEngine(database, hub, model, options, clock)
         sent = computed = most = turns = 0
         slowest = 0.0
@@ -100,8 +99,8 @@ def test_two_thousand_messages_with_the_local_model(home: Home) -> None:
                     with database.transaction():
                         sessions.add(session, "t", turn[n])
             turns += 1
-            if options.model and int(turn[-1].id[1:]) >= MODELLED:
-                options = replace(options, model=False)
+            if options is settings and int(turn[-1].id[1:]) >= MODELLED:
+                options = Settings(home.settings_file, {"EXO_CONTEXT_SUMMARIES": "rules"})
                 await engine.close()
                 engine = ContextEngine(database, hub, model, options, clock)
             await engine.rest(session)

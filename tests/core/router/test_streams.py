@@ -15,7 +15,7 @@ import pytest
 from exo.core.base.clock import FakeClock
 from exo.core.base.errors import ModelError
 from exo.core.router.anthropic import AnthropicTransport
-from exo.core.router.catalog import load
+from exo.core.router.catalog import Catalog
 from exo.core.router.cooldown import Key
 from exo.core.router.model import Done, Reasoning, Request, Text
 from exo.core.router.openai import OpenAiTransport
@@ -44,7 +44,7 @@ def recorded(name: str) -> tuple[int, dict[str, str], bytes]:
 
 
 def transport(kind: str, answer: httpx.AsyncBaseTransport | None, url: str = "") -> Transport:
-    row = load(None).providers[kind]
+    row = Catalog().providers[kind]
     if url:
         row = type(row)(**{**vars(row), "url": url})
     made = {"openai": OpenAiTransport, "anthropic": AnthropicTransport}[kind]
