@@ -18,7 +18,15 @@ from exo.core.engine.actions import Actions
 from exo.core.engine.approvals import Approvals
 from exo.core.engine.history import History
 from exo.core.engine.loop import Loop, Rules, Turn
-from exo.core.engine.sessions import Sessions, Waiting, check_id, check_text, new_id, unanswered
+from exo.core.engine.sessions import (
+    Sessions,
+    Waiting,
+    check_count,
+    check_id,
+    check_text,
+    lost,
+    new_id,
+)
 from exo.core.engine.titles import Titles
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
@@ -27,7 +35,7 @@ from exo.core.plugins.registry import Registry
 from exo.core.plugins.slots import Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
-from exo.core.protocol.schema import Call, Command, Message, Notice
+from exo.core.protocol.schema import Call, Command, Notice
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
 from exo.core.toolbox.builtin import Builtin
@@ -65,8 +73,7 @@ class Engine:
         self.tools = Toolbox(settings.number("tool.timeout"))
         hook_time = settings.number("hook.timeout")
         self._registry = Registry(self.tools, Hooks(hook_time))
-        off = set(settings.text("plugins.off").replace(",", " ").split())
-        self.plugins = Plugins(self._registry, plugins, off)
+        self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
         tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
         self.plugins.builtin("builtin", tools.register)
         self._registry.commands["plugins"] = PluginCommand(
@@ -75,7 +82,7 @@ class Engine:
         self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
         self._approvals = Approvals(database, hub, clock, settings.number("approval.timeout"))
-        self._acting: dict[str, set[asyncio.Task[Any]]] = {}  # session -> tools that clients run
+        self._acting: set[asyncio.Task[Any]] = set()  # tools that clients run, named by session
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
@@ -139,7 +146,7 @@ class Engine:
         """Mend what a crash left, go on with what waits, let the timers run."""
         self._approvals.close_lost()
         for session, turn in self.sessions.left_running():
-            self._end_lost_turn(session, turn)
+            self._loop.end_lost(session, turn)
         for session in self.sessions.waiting_sessions():
             self._next(session)
         self._timers.start()
@@ -154,14 +161,14 @@ class Engine:
         for turn in self._turns.values():
             turn.interrupt()
         self.plugins.close()
-        acting = [task for group in self._acting.values() for task in group]
-        for task in (*self._warming, *acting):
+        others = [*self._warming, *self._acting]
+        for task in others:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=PATIENCE)
         for task in tasks:
             task.cancel()  # the disk refused its end: the next start writes that
-        await asyncio.gather(*tasks, *self._warming, *acting, return_exceptions=True)
+        await asyncio.gather(*tasks, *others, return_exceptions=True)
         await self._titles.close()
         await self.context.close()
         await self._timers.close()
@@ -190,16 +197,15 @@ class Engine:
         with self._hub.commit() as add:
             title = " ".join((body.title or "").split())[:200]
             id_ = self.sessions.create(title, str(cwd))
-            if body.toolsets is not None or self._settings.text("tools.sets"):
-                names = self._settings.text("tools.sets").replace(",", " ").split()
-                self.sessions.narrow(id_, names if body.toolsets is None else body.toolsets)
+            if body.toolsets is not None:
+                self.sessions.narrow(id_, body.toolsets)
+            elif names := self._settings.words("tools.sets"):
+                self.sessions.narrow(id_, names)
             add(id_, schema.SessionCreated(title))
         return schema.SessionRef(id_)
 
     async def _session_list(self, body: schema.SessionList) -> schema.SessionListResult:
-        limit = 50 if body.limit is None else body.limit
-        if not 1 <= limit <= 1000:
-            raise refused("bad_body", "session.list.limit", "1 to 1000 is wanted")
+        limit = check_count("session.list.limit", body.limit, 50)
         return schema.SessionListResult(self.sessions.recent(limit))
 
     async def _session_get(self, body: schema.SessionGet) -> schema.SessionGetResult:
@@ -267,7 +273,7 @@ class Engine:
     async def _turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
         self.sessions.info(body.session)
         turn = self._turns.get(body.session)
-        acting = self._acting.get(body.session, set())
+        acting = [task for task in self._acting if task.get_name() == body.session]
         for task in acting:
             task.cancel()
         if turn is not None:
@@ -317,22 +323,6 @@ class Engine:
             return
         self._run(turn)
 
-    def _end_lost_turn(self, session: str, turn: str) -> None:
-        """A crash cut this turn off: keep what was said, say so, and leave whole rounds."""
-        message, said = self.sessions.said_so_far(session, turn)
-        with self._hub.commit(durable=True) as add:
-            mend = unanswered(self.sessions.messages(session))
-            if said:
-                mend = Message(message, "assistant", said, interrupted=True)
-            if mend is not None:
-                self.sessions.add(session, turn, mend)
-                add(session, schema.MessageCompleted(turn, mend))
-            self.sessions.end(session)
-            text = "exod stopped in the middle of the answer; ask again"
-            add(session, Notice("warning", "restarted", text))
-            fault = schema.Error("restarted", text)
-            add(session, schema.TurnCompleted(turn, "error", schema.Usage(), error=fault))
-
     # ---- what there is ---------------------------------------------------------------------------
 
     async def _models_list(self, body: schema.ModelsList) -> schema.ModelsResult:
@@ -352,19 +342,14 @@ class Engine:
         self.sessions.info(body.session)
         await self.plugins.ready()
         call = Call(new_id(), body.tool, body.args)
-        task = asyncio.create_task(self._loop.act(body.session, call))
-        group = self._acting.setdefault(body.session, set())
-        group.add(task)
+        task = asyncio.create_task(self._loop.act(body.session, call), name=body.session)
+        self._acting.add(task)
+        task.add_done_callback(self._acting.discard)
         try:
             await asyncio.wait({task})
         finally:
             task.cancel()
-            group.discard(task)
-            if not group:
-                self._acting.pop(body.session, None)
-        if task.cancelled():
-            return schema.ToolResult(call.id, False, "interrupted before completion")
-        return task.result()[0]
+        return lost(call) if task.cancelled() else task.result()[0]
 
     async def _command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
@@ -402,12 +387,8 @@ class Engine:
         for key in body.keys if body.keys is not None else BY_NAME:
             value, origin = self._settings.origin(key)
             row = BY_NAME[key]
-            found[key] = {
-                "value": value,
-                "origin": origin,
-                "unit": row.unit,
-                "meaning": row.meaning,
-            }
+            found[key] = {"value": value, "origin": origin}
+            found[key] |= {"unit": row.unit, "meaning": row.meaning}
         return schema.ConfigResult(found)
 
     async def _config_set(self, body: schema.ConfigSet) -> schema.Nothing:
