@@ -76,9 +76,8 @@ class Engine:
         self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
         tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
         self.plugins.builtin("builtin", tools.register)
-        self._registry.commands["plugins"] = PluginCommand(
-            "plugins", "What is plugged in.", self._plugins_command
-        )
+        about = PluginCommand("plugins", "What is plugged in.", self._plugins_command)
+        self._registry.commands["plugins"] = about
         self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
         self._approvals = Approvals(database, hub, clock, settings.number("approval.timeout"))
@@ -113,27 +112,14 @@ class Engine:
         self._titles = Titles(self.sessions, hub, model, title, settings.number("titles.idle"))
         self._closing = False
         self._warming: set[asyncio.Task[None]] = set()
+        # the command `turn.send` is answered by the method `on_turn_send` of one of these
+        owners = (self, self._history)
+        names = {name: "on_" + name.replace(".", "_") for name in schema.COMMANDS}
         self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
-            "hello": self._hello,
-            "session.create": self._session_create,
-            "session.list": self._session_list,
-            "session.get": self._session_get,
-            "session.resume": self._session_resume,
-            "session.fork": self._history.fork,
-            "session.undo": self._history.undo,
-            "search": self._history.search,
-            "turn.send": self._turn_send,
-            "turn.interrupt": self._turn_interrupt,
-            "models.list": self._models_list,
-            "models.set": self._models_set,
-            "tools.list": self._tools_list,
-            "tool.run": self._tool_run,
-            "approval.respond": self._approval_respond,
-            "command.run": self._command_run,
-            "skills.list": self._skills_list,
-            "command.list": self._command_list,
-            "config.get": self._config_get,
-            "config.set": self._config_set,
+            name: getattr(owner, method)
+            for name, method in names.items()
+            for owner in owners
+            if hasattr(owner, method)
         }
 
     async def handle(self, command: Command, body: Any, hub: Hub) -> Any:
@@ -180,7 +166,7 @@ class Engine:
 
     # ---- sessions --------------------------------------------------------------------------------
 
-    async def _hello(self, body: schema.Hello) -> schema.HelloResult:
+    async def on_hello(self, body: schema.Hello) -> schema.HelloResult:
         if body.protocol != schema.VERSION:
             why = f"this exod speaks {schema.VERSION}, the client {body.protocol}"
             raise refused("protocol", "agree on a protocol", why)
@@ -189,7 +175,7 @@ class Engine:
             schema.VERSION, self._server, self._hub.seq, live, self._hub.first
         )
 
-    async def _session_create(self, body: schema.SessionCreate) -> schema.SessionRef:
+    async def on_session_create(self, body: schema.SessionCreate) -> schema.SessionRef:
         cwd = Path(body.cwd) if body.cwd else self._work
         if not cwd.is_absolute() or not os.path.isdir(cwd):  # noqa: PTH112 - Path's raises when too long
             why = "there is no such folder; give a full path"
@@ -204,15 +190,15 @@ class Engine:
             add(id_, schema.SessionCreated(title))
         return schema.SessionRef(id_)
 
-    async def _session_list(self, body: schema.SessionList) -> schema.SessionListResult:
+    async def on_session_list(self, body: schema.SessionList) -> schema.SessionListResult:
         limit = check_count("session.list.limit", body.limit, 50)
         return schema.SessionListResult(self.sessions.recent(limit))
 
-    async def _session_get(self, body: schema.SessionGet) -> schema.SessionGetResult:
+    async def on_session_get(self, body: schema.SessionGet) -> schema.SessionGetResult:
         info = self.sessions.info(body.session)
         return schema.SessionGetResult(info, self.sessions.messages(body.session))
 
-    async def _session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
+    async def on_session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
         self._history.mend(body.session)
         self.context.touch(body.session)
         warm = any(task.get_name() == body.session for task in self._warming)
@@ -250,7 +236,7 @@ class Engine:
 
     # ---- turns -----------------------------------------------------------------------------------
 
-    async def _turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
+    async def on_turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
         self.sessions.info(body.session)
         text = check_text(body.text)
         message = check_id(body.message) if body.message is not None else new_id()
@@ -270,7 +256,7 @@ class Engine:
             self.sessions.wait(body.session, Waiting(id_, message, text, body.mode))
         return schema.TurnSendResult(True, id_)
 
-    async def _turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
+    async def on_turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
         self.sessions.info(body.session)
         turn = self._turns.get(body.session)
         acting = [task for task in self._acting if task.get_name() == body.session]
@@ -280,7 +266,7 @@ class Engine:
             turn.interrupt()
         return schema.InterruptResult(turn is not None or bool(acting))
 
-    async def _approval_respond(self, body: schema.ApprovalRespond) -> schema.Nothing:
+    async def on_approval_respond(self, body: schema.ApprovalRespond) -> schema.Nothing:
         self._approvals.respond(body.request, body.choice, body.by or "client")
         return schema.Nothing()
 
@@ -325,19 +311,19 @@ class Engine:
 
     # ---- what there is ---------------------------------------------------------------------------
 
-    async def _models_list(self, body: schema.ModelsList) -> schema.ModelsResult:
+    async def on_models_list(self, body: schema.ModelsList) -> schema.ModelsResult:
         return schema.ModelsResult(*await self._model.models())
 
-    async def _models_set(self, body: schema.ModelsSet) -> schema.Nothing:
+    async def on_models_set(self, body: schema.ModelsSet) -> schema.Nothing:
         self._model.set_routes(body.role, body.routes)
         return schema.Nothing()
 
-    async def _tools_list(self, body: schema.ToolsList) -> schema.ToolsResult:
+    async def on_tools_list(self, body: schema.ToolsList) -> schema.ToolsResult:
         await self.plugins.ready()
         sets = self.sessions.toolsets(body.session) if body.session else None
         return schema.ToolsResult([spec.row() for spec in self.tools.specs(sets)])
 
-    async def _tool_run(self, body: schema.ToolRun) -> schema.ToolResult:
+    async def on_tool_run(self, body: schema.ToolRun) -> schema.ToolResult:
         """A tool for a client, through the same hooks; turn.interrupt stops it too."""
         self.sessions.info(body.session)
         await self.plugins.ready()
@@ -351,7 +337,7 @@ class Engine:
             task.cancel()
         return lost(call) if task.cancelled() else task.result()[0]
 
-    async def _command_list(self, body: schema.CommandList) -> schema.CommandsResult:
+    async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
         await self.plugins.ready()
         rows = [
@@ -360,7 +346,7 @@ class Engine:
         ]
         return schema.CommandsResult(rows)
 
-    async def _command_run(self, body: schema.CommandRun) -> schema.AnyResult:
+    async def on_command_run(self, body: schema.CommandRun) -> schema.AnyResult:
         await self.plugins.ready()
         command = self._registry.commands.get(body.name)
         if command is None:
@@ -376,13 +362,13 @@ class Engine:
     async def _plugins_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
         return {"plugins": self.plugins.records()}
 
-    async def _skills_list(self, body: schema.SkillsList) -> schema.Rows:
+    async def on_skills_list(self, body: schema.SkillsList) -> schema.Rows:
         await self.plugins.ready()
         skills = self._registry.skills.values()
         rows = [{"name": s.name, "description": s.description, "path": str(s.path)} for s in skills]
         return schema.Rows(rows)
 
-    async def _config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
+    async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
         found = {}
         for key in body.keys if body.keys is not None else BY_NAME:
             value, origin = self._settings.origin(key)
@@ -391,9 +377,9 @@ class Engine:
             found[key] |= {"unit": row.unit, "meaning": row.meaning}
         return schema.ConfigResult(found)
 
-    async def _config_set(self, body: schema.ConfigSet) -> schema.Nothing:
+    async def on_config_set(self, body: schema.ConfigSet) -> schema.ConfigSaved:
         self._settings.set(body.key, body.value)
-        return schema.Nothing()
+        return schema.ConfigSaved()
 
     def _ring(self, timer: Timer) -> None:
         code = "reminder" if timer.first else "timer"

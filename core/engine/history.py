@@ -23,13 +23,13 @@ class History:
         self._sessions, self._hub, self._running = sessions, hub, running
         self._context = context
 
-    async def search(self, body: schema.Search) -> schema.SearchResult:
+    async def on_search(self, body: schema.Search) -> schema.SearchResult:
         limit = check_count("search.limit", body.limit, HITS)
         if body.session is not None:
             self._sessions.info(body.session)
         return schema.SearchResult(self._sessions.index.find(body.query, body.session, limit))
 
-    async def fork(self, body: schema.SessionFork) -> schema.SessionRef:
+    async def on_session_fork(self, body: schema.SessionFork) -> schema.SessionRef:
         """A fork of a session whose turn runs has what stood when it was made, in whole rounds."""
         self._sessions.info(body.session)
         with self._hub.commit(durable=True) as add:
@@ -40,7 +40,7 @@ class History:
             add(fork, schema.SessionUpdated(info.title, info.turns, info.updated))
         return schema.SessionRef(fork)
 
-    async def undo(self, body: schema.SessionUndo) -> schema.UndoResult:
+    async def on_session_undo(self, body: schema.SessionUndo) -> schema.UndoResult:
         self._sessions.info(body.session)
         turns = check_count("session.undo.turns", body.turns, 1)
         if body.session in self._running:
