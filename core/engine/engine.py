@@ -180,13 +180,12 @@ class Engine:
         if not cwd.is_absolute() or not os.path.isdir(cwd):  # noqa: PTH112 - Path's raises when too long
             why = "there is no such folder; give a full path"
             raise refused("bad_cwd", f"work in {str(cwd)[:200]!r}", why)
+        toolsets = body.toolsets
+        if toolsets is None:
+            toolsets = self._settings.words("tools.sets") or None
         with self._hub.commit() as add:
             title = " ".join((body.title or "").split())[:200]
-            id_ = self.sessions.create(title, str(cwd))
-            if body.toolsets is not None:
-                self.sessions.narrow(id_, body.toolsets)
-            elif names := self._settings.words("tools.sets"):
-                self.sessions.narrow(id_, names)
+            id_ = self.sessions.create(title, cwd, toolsets)
             add(id_, schema.SessionCreated(title))
         return schema.SessionRef(id_)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _COLUMNS = "id, title, created, updated, turns, parent, forked_at"
+_SPENT = "prompt_tokens, completion_tokens, cached_tokens, cost"
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,14 @@ class Sessions:
         self._cache: dict[str, tuple[int, list[Message]]] = {}  # session -> last row read, messages
         self.index, self.outbox = Index(database), Outbox(database, clock)
 
-    def create(self, title: str, cwd: str) -> str:
-        """Add a session row; returns its id."""
+    def create(self, title: str, cwd: Path | str, toolsets: Iterable[str] | None = None) -> str:
+        """Add a session row; returns its id. It sees the tools of `toolsets` only (None: all)."""
         id_, now = new_id(), self._clock.now_ms()
+        names = None if toolsets is None else " ".join(toolsets)
         self._database.link.execute(
-            "INSERT INTO sessions (id, title, cwd, created, updated) VALUES (?, ?, ?, ?, ?)",
-            (id_, title, cwd, now, now),
+            "INSERT INTO sessions (id, title, cwd, created, updated, toolsets)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (id_, title, str(cwd), now, now, names),
         )
         return id_
 
@@ -85,15 +88,10 @@ class Sessions:
         rows = self._database.rows("SELECT cwd FROM sessions WHERE id = ?", session)
         return Path(rows[0][0])
 
-    def narrow(self, session: str, toolsets: list[str]) -> None:
-        """Let the session see the tools of these toolsets only; inside the caller's transaction."""
-        self._database.link.execute(
-            "INSERT OR REPLACE INTO toolsets VALUES (?, ?)", (session, " ".join(toolsets))
-        )
-
     def toolsets(self, session: str) -> frozenset[str] | None:
-        """What `narrow` set; None for all."""
-        rows = self._database.rows("SELECT names FROM toolsets WHERE session = ?", session)
+        """What `create` was told; None for all, and for a session that is none."""
+        query = "SELECT toolsets FROM sessions WHERE id = ? AND toolsets NOT NULL"
+        rows = self._database.rows(query, session)
         return frozenset(rows[0][0].split()) if rows else None
 
     def messages(self, session: str) -> list[Message]:
@@ -160,10 +158,7 @@ class Sessions:
         copies = [from_json(Message, json.loads(row[3]), "message") for row in rows[: end + 1]]
         if len(copies) > end and not copies[end - 1].calls:
             del copies[end:]
-        fork = self.create(info.title, str(self.cwd(session)))
-        self._database.link.execute(
-            "INSERT INTO toolsets SELECT ?, names FROM toolsets WHERE session = ?", (fork, session)
-        )
+        fork = self.create(info.title, self.cwd(session), self.toolsets(session))
         for (_, turn, created, _), copy in zip(rows, copies, strict=False):
             self.add(fork, turn, replace(copy, id=new_id()), created)
         if mend := unanswered(copies):
@@ -219,12 +214,10 @@ class Sessions:
     def spend(self, session: str, usage: Usage) -> Usage:
         """Add `usage` to what the session has cost and return the sum; `cost` stays None until one
         call had a price."""
-        query = "SELECT prompt_tokens, completion_tokens, cached_tokens, cost FROM spent WHERE session = ?"
-        rows = self._database.rows(query, session)
-        total = added(Usage(*rows[0]), usage) if rows else usage
-        self._database.link.execute(
-            "INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?)", (session, *astuple(total))
-        )
+        rows = self._database.rows(f"SELECT {_SPENT} FROM sessions WHERE id = ?", session)
+        total = added(Usage(*rows[0]), usage)
+        query = f"UPDATE sessions SET ({_SPENT}) = (?, ?, ?, ?) WHERE id = ?"
+        self._database.link.execute(query, (*astuple(total), session))
         return total
 
     def untitled(self) -> list[str]:
