@@ -103,7 +103,9 @@ def test_lock_is_held_by_one_process_and_freed_by_any_death(tmp_path: Path) -> N
     assert child.stdin and child.stdout and child.stdout.readline() == b"held\n"
     with pytest.raises(AlreadyRunning) as caught:
         ProcessLock(path, "exod")
-    assert caught.value.pid == child.pid and f"kill {child.pid}" in str(caught.value)
+    assert f"process {child.pid}; use that one, or stop it with `kill {child.pid}`" in str(
+        caught.value
+    )
     child.kill()
     child.wait()
     child.stdin.close()
