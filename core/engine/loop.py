@@ -25,23 +25,8 @@ from exo.core.engine.calls import Failures, read_calls
 from exo.core.engine.deltas import Joiner
 from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, title_of
 from exo.core.plugins.slots import Slots
-from exo.core.protocol.schema import (
-    Call,
-    Error,
-    Message,
-    MessageDelta,
-    Notice,
-    ReasoningDelta,
-    SessionUpdated,
-    ToolCompleted,
-    ToolOutput,
-    ToolResult,
-    ToolStarted,
-    TurnCompleted,
-    TurnStarted,
-    Usage,
-    UsageUpdated,
-)
+from exo.core.protocol import schema
+from exo.core.protocol.schema import Call, Error, Message, Notice, ToolResult, Usage
 from exo.core.router.model import Done, Model, Request, Text
 from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context
@@ -127,7 +112,7 @@ class Loop:
                 self._sessions.outbox.put(message, turn.session, turn.id, turn.text)
             self._sessions.say(add, turn.session, turn.id, said)
             self._sessions.begin(turn.session, turn.id, title_of(turn.text))
-            add(turn.session, TurnStarted(turn.id))
+            add(turn.session, schema.TurnStarted(turn.id))
 
     async def run(self, turn: Turn) -> None:
         """Answer an accepted turn. Never raises."""
@@ -233,13 +218,14 @@ class Loop:
         return {call.id for message in messages for call in message.calls or []}
 
     async def _stream(self, turn: Turn, request: Request) -> Done:
-        def joiner(delta: type[MessageDelta | ReasoningDelta]) -> Joiner:
+        def joiner(delta: type[schema.MessageDelta | schema.ReasoningDelta]) -> Joiner:
             def save(text: str) -> None:
                 self._hub.publish(turn.session, delta(turn.id, turn.message, text))
 
             return Joiner(save, self._rules.join)
 
-        texts, reasonings = turn.joiners = [joiner(MessageDelta), joiner(ReasoningDelta)]
+        texts, reasonings = joiner(schema.MessageDelta), joiner(schema.ReasoningDelta)
+        turn.joiners = [texts, reasonings]
         done: Done | None = None
         # closed here, not when the garbage is collected: a model that nobody hears must stop
         async with aclosing(self._model.stream("main", request)) as events:
@@ -261,7 +247,7 @@ class Loop:
         turn.usage = added(turn.usage, done.usage)
         with self._hub.commit() as add:
             total = self._sessions.spend(turn.session, done.usage)
-            add(turn.session, UsageUpdated(turn.id, turn.usage, total))
+            add(turn.session, schema.UsageUpdated(turn.id, turn.usage, total))
         return done
 
     async def _round(
@@ -281,12 +267,12 @@ class Loop:
 
     async def _call(self, turn: Turn, call: Call, fault: str) -> ToolResult:
         risk = self._actions.tools.risk(call.tool, call.args)
-        started = ToolStarted(turn.id, call.id, call.tool, call.args, risk)
+        started = schema.ToolStarted(turn.id, call.id, call.tool, call.args, risk)
         self._hub.publish(turn.session, started)
         result, spent = ToolResult(call.id, False, fault), 0
         if not fault:
             result, spent = await self.act(turn.session, call)
-        completed = ToolCompleted(call.id, result.ok, result.text, spent)
+        completed = schema.ToolCompleted(call.id, result.ok, result.text, spent)
         self._hub.publish(turn.session, completed)
         return result
 
@@ -297,7 +283,7 @@ class Loop:
 
         def show(text: str) -> None:
             with contextlib.suppress(StorageError):  # the hub has told of it
-                self._hub.publish(session, ToolOutput(call.id, text))
+                self._hub.publish(session, schema.ToolOutput(call.id, text))
 
         def emit(text: str) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
@@ -357,7 +343,7 @@ class Loop:
                 fault = Error(error.code, str(error))
                 add(turn.session, Notice("error", fault.code, fault.message))
             facts = (turn.usage, turn.kind, turn.model_called)
-            add(turn.session, TurnCompleted(turn.id, reason, *facts, fault))
+            add(turn.session, schema.TurnCompleted(turn.id, reason, *facts, fault))
             info = self._sessions.info(turn.session)
-            add(turn.session, SessionUpdated(info.title, info.turns, info.updated))
+            add(turn.session, schema.SessionUpdated(info.title, info.turns, info.updated))
         turn.said = ""
