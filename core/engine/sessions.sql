@@ -77,5 +77,5 @@ CREATE TABLE untitled (session TEXT PRIMARY KEY) STRICT;
 CREATE VIEW texts AS SELECT n, searchable(data) AS text FROM messages;
 CREATE VIRTUAL TABLE search USING fts5 (
   text, content = 'texts', content_rowid = 'n',
-  tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'"
+  tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co So'"
 );
