@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from exo.core.base import lifeline
@@ -27,24 +27,22 @@ from exo.core.base.unix import reachable
 
 @dataclass(frozen=True)
 class Service:
-    """One row: `socket` in state/ answers when the service is ready, within `start` seconds."""
+    """One row: `socket` in state/ answers when the service is ready."""
 
     name: str
     module: str
     socket: str
-    start: float
-    job: str
 
 
 TABLE = (
-    Service("exod", "exo.core.server.app", "exod.sock", 20.0, "owns all state; the engine"),
-    Service("models", "exo.models.app", "models.sock", 60.0, "language, embedding, speech models"),
+    Service("exod", "exo.core.server.app", "exod.sock"),  # owns all state; the engine
+    Service("models", "exo.models.app", "models.sock"),  # language, embedding, speech models
 )
 BY_NAME = {row.name: row for row in TABLE}
 BACKOFF = (0.2, 10.0)  # seconds before a restart: first, most (doubling)
 STEADY = 30.0  # seconds of life after which a crash counts as the first again
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
-FAKE = "EXO_MODELS_FAKE"  # environment, for trials: 1 starts scripted models (see --models-fake)
+FAKE = "EXO_MODELS_FAKE"  # environment, for trials: 1 starts scripted models
 LOG_LIMIT = 1024 * 1024  # bytes; an older log is kept once
 
 
@@ -56,7 +54,7 @@ class _Child:
     started: float = 0.0
     delay: float = BACKOFF[0]
     not_before: float = 0.0
-    restarts: int = field(default=-1)
+    restarts: int = -1
 
 
 class Supervisor:
@@ -72,7 +70,7 @@ class Supervisor:
         """`options` adds command-line words to a service; `say` hears of starts and crashes."""
         self.home, self._say = home, say
         self._children = [_Child(BY_NAME[n], (options or {}).get(n, ())) for n in names]
-        self._pipe: tuple[int, int] | None = None
+        self._pipe: tuple[int, ...] = ()
 
     def __enter__(self) -> Supervisor:
         self.home.make()
@@ -100,14 +98,14 @@ class Supervisor:
             elif now >= child.not_before:
                 child.not_before = now + 1.0  # somebody else runs it: look again later
 
-    def wait_ready(self, deadline: float = 60.0, stop: threading.Event | None = None) -> None:
+    def wait_ready(self, deadline: float = 60.0) -> None:
         """Return once every service answers. Raises ServiceError naming the one that does not, with
         the last line of its log."""
         end = time.monotonic() + deadline
         for child in self._children:
             while not reachable(self._socket(child)):
                 self.tick()
-                if time.monotonic() > end or (stop and stop.is_set()) or child.restarts >= 3:
+                if time.monotonic() > end or child.restarts >= 3:
                     raise self._not_ready(child)
                 time.sleep(0.02)
 
@@ -132,10 +130,9 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        if self._pipe is not None:
-            for handle in self._pipe:
-                os.close(handle)
-            self._pipe = None
+        for handle in self._pipe:
+            os.close(handle)
+        self._pipe = ()
 
     def _socket(self, child: _Child) -> Path:
         return self.home.state / child.service.socket
@@ -143,7 +140,6 @@ class Supervisor:
     def _start(self, child: _Child, now: float) -> None:
         row = child.service
         command = [sys.executable, "-m", row.module, "--home", str(self.home.root), *child.options]
-        assert self._pipe is not None
         reading = self._pipe[0]
         environment = {**os.environ, lifeline.VARIABLE: str(reading)}
         with self._log(row.name).open("ab") as log:
@@ -186,7 +182,7 @@ class Supervisor:
         return ServiceError(f"start {child.service.name}", why, f"see {path}")
 
 
-def run(home: Home, names: Sequence[str], options: dict[str, tuple[str, ...]], idle: float) -> None:
+def run(home: Home, names: Sequence[str], idle: float = 0.0) -> None:
     """The supervisor in the foreground, until SIGTERM, SIGINT or the end of its own lifeline; with
     `idle`, until exod has ended by itself after that many seconds unused. Raises ExoError."""
     stop = threading.Event()
@@ -194,13 +190,13 @@ def run(home: Home, names: Sequence[str], options: dict[str, tuple[str, ...]], i
         signal.signal(number, lambda *_: stop.set())
     lifeline.watch(stop.set)
     lock = ProcessLock(home.lock_file("serve"), "supervisor")
+    options: dict[str, tuple[str, ...]] = {}
     if os.environ.get(FAKE) == "1":
-        options = {**options, "models": ("--fake",)}
-    say: Callable[[str], None] = lambda text: print(f"exo: {text}", file=sys.stderr, flush=True)  # noqa: E731
+        options["models"] = ("--fake",)
     if idle:
-        options = {**options, "exod": (*options.get("exod", ()), "--idle", str(idle))}
+        options["exod"] = ("--idle", str(idle))
     try:
-        with Supervisor(home, names, options, say) as supervisor:
+        with Supervisor(home, names, options, _say) as supervisor:
             while not stop.wait(0.05):
                 if idle and _ended_well(supervisor):
                     return
@@ -209,12 +205,14 @@ def run(home: Home, names: Sequence[str], options: dict[str, tuple[str, ...]], i
         lock.release()
 
 
+def _say(text: str) -> None:
+    print(f"exo: {text}", file=sys.stderr, flush=True)
+
+
 def _ended_well(supervisor: Supervisor) -> bool:
     """Whether exod ended of its own will: that is the idle end, a crash is not."""
-    for child in supervisor._children:
-        if child.service.name == "exod" and child.process is not None:
-            return child.process.poll() == 0
-    return False
+    processes = [c.process for c in supervisor._children if c.service.name == "exod"]
+    return any(process is not None and process.poll() == 0 for process in processes)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -222,7 +220,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="exo.core.services", description=__doc__)
     parser.add_argument("--home")
     parser.add_argument("--idle", type=float, default=0)
-    parser.add_argument("--models-fake", action="store_true", help="scripted models, for trials")
     parser.add_argument("names", nargs="*", help=f"some of: {' '.join(BY_NAME)} (default: all)")
     options = parser.parse_args(arguments)
     names = options.names or list(BY_NAME)
@@ -230,8 +227,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no service {unknown[0]!r}")
     try:
         home = Home.find(options.home).make()
-        extra: dict[str, tuple[str, ...]] = {"models": ("--fake",)} if options.models_fake else {}
-        run(home, names, extra, options.idle)
+        run(home, names, options.idle)
     except ExoError as error:
         print(f"exo: {error}", file=sys.stderr)
         return 1

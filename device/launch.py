@@ -39,7 +39,7 @@ class Services:
         reading, self._lifeline = os.pipe()
         environ = os.environ | {VARIABLE: str(reading)}
         command = [sys.executable, "-m", "exo.core.services", "--home", str(self._home.root)]
-        command += ["--models-fake"] if self._fake else []
+        environ |= {"EXO_MODELS_FAKE": "1"} if self._fake else {}
         try:
             with (self._home.logs / "supervisor.log").open("ab") as log:
                 self._child = subprocess.Popen(

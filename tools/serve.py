@@ -10,5 +10,5 @@ from exo.core.services import BY_NAME, run
 
 def serve(options: argparse.Namespace) -> int:
     """Run every service of the table until Ctrl-C. Raises AlreadyRunning with the pid of another."""
-    run(Home.find(options.home).make(), list(BY_NAME), {}, 0.0)
+    run(Home.find(options.home).make(), list(BY_NAME))
     return 0

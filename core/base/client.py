@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import secrets
 import socket
 import threading
@@ -47,23 +46,19 @@ class Client:
     ) -> str:
         """Say `text`; returns the turn. Until exod answers, for `retry` seconds, it is sent again
         under the same id (`message`, else a new one), so that it is said once whatever breaks."""
-        end = time.monotonic() + retry
-        message = message or secrets.token_hex(8)
-        while True:
-            try:
-                body = {"session": session, "text": text, "mode": mode, "message": message}
-                return str(self.call("turn.send", **body)["turn"])
-            except ServiceError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.05)
+        body = {"session": session, "text": text, "mode": mode}
+        body["message"] = message or secrets.token_hex(8)
+        return str(self._insist("turn.send", body, retry)["turn"])
 
     def wait_ready(self, seconds: float) -> dict[str, Any]:
         """Say hello until exod answers; returns its hello. Raises ServiceError after `seconds`."""
+        return self._insist("hello", {"protocol": 1, "client": "exo"}, seconds)
+
+    def _insist(self, type_: str, body: dict[str, Any], seconds: float) -> dict[str, Any]:
         end = time.monotonic() + seconds
         while True:
             try:
-                return self.call("hello", protocol=1, client="exo")
+                return self.call(type_, **body)
             except ServiceError:
                 if time.monotonic() > end:
                     raise
@@ -94,8 +89,6 @@ class Client:
                         yield event
             except ProtocolError:
                 raise  # exod is there and refuses: asking again changes nothing
-            except _Stopped:
-                return
             except (OSError, ValueError) as error:
                 now = time.monotonic()
                 lost_at = lost_at or now
@@ -110,64 +103,41 @@ class Client:
         """Events of one connection, until it breaks; None first, once it stands."""
         target = f"/events?since={since}" + (f"&session={quote(session)}" if session else "")
         with contextlib.closing(connect(self.socket, self.timeout)) as link:
-            link.sendall(f"GET {target} HTTP/1.1\r\nHost: exod\r\n\r\n".encode())
-            wire = _Wire(link, stop)
-            head = wire.until(b"\r\n\r\n").decode("latin-1")
-            if head.split()[1] != "200":
-                size = re.search(r"(?im)^content-length: *(\d+)", head)
-                error = json.loads(wire.take(int(size[1]) if size else 0))["error"]
-                raise ProtocolError("follow events", error["message"], code=error["code"])
-            yield None
-            yield from _parse_events(wire.lines())
+            head = f"GET {target} HTTP/1.1\r\nHost: exod\r\nConnection: close\r\n\r\n"
+            link.sendall(head.encode())
+            lines = _lines(link, stop)
+            status = next(lines, b"").split()
+            if status[1:2] == [b"200"]:
+                yield None
+                yield from _parse_events(lines)
+            for line in lines:  # of a refusal
+                if line.startswith(b"{"):
+                    error = json.loads(line)["error"]
+                    raise ProtocolError("follow events", error["message"], code=error["code"])
 
 
-class _Stopped(Exception):
-    """The caller's `stop` was set."""
+def _lines(link: socket.socket, stop: threading.Event | None) -> Iterator[bytes]:
+    """Lines as they come, until `stop`, which is looked at once a second. Raises ConnectionError at the
+    end of the connection, TimeoutError after SILENCE.
 
-
-class _Wire:
-    """Reads a socket; looks at `stop` once a second. Not http.client: its chunked reader loses its
-    place when a read times out between two chunks, which on a quiet stream is the rule."""
-
-    def __init__(self, link: socket.socket, stop: threading.Event | None) -> None:
-        self._link, self._stop, self._data = link, stop, b""
-        link.settimeout(1.0)
-
-    def until(self, mark: bytes) -> bytes:
-        while mark not in self._data:
-            self._more()
-        found, _, self._data = self._data.partition(mark)
-        return found
-
-    def take(self, count: int) -> bytes:
-        while len(self._data) < count:
-            self._more()
-        found, self._data = self._data[:count], self._data[count:]
-        return found
-
-    def lines(self) -> Iterator[bytes]:
-        """Lines of a chunked body (RFC 9112 7.1). Raises ConnectionError at its end."""
-        pending = b""
-        while size := int(self.until(b"\r\n"), 16):
-            *lines, pending = (pending + self.take(size + 2)[:-2]).split(b"\n")
-            yield from lines
-        raise ConnectionError("exod ended the stream")
-
-    def _more(self) -> None:
+    The lengths of the chunks (RFC 9112 7.1) come along as lines of their own: exod sends each event
+    whole and with its line's end in one chunk. Not http.client: its reader loses its place when a read
+    times out, which on a quiet stream is the rule."""
+    link.settimeout(1.0)
+    heard, data = time.monotonic(), b""
+    while stop is None or not stop.is_set():
+        try:
+            piece = link.recv(65536)
+        except TimeoutError:
+            if time.monotonic() - heard > SILENCE:
+                raise
+            continue
         heard = time.monotonic()
-        while True:
-            if self._stop is not None and self._stop.is_set():
-                raise _Stopped
-            try:
-                piece = self._link.recv(65536)
-            except TimeoutError:
-                if time.monotonic() - heard > SILENCE:
-                    raise
-                continue
-            if not piece:
-                raise ConnectionError("exod closed the stream")
-            self._data += piece
-            return
+        *lines, data = (data + piece).split(b"\n")
+        yield from lines
+        if not piece:
+            yield data
+            raise ConnectionError("exod closed the stream")
 
 
 def _parse_events(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:

@@ -46,10 +46,6 @@ class StorageError(HomeError, OSError):
 class AlreadyRunning(HomeError, OSError):
     code = "already_running"
 
-    def __init__(self, what: str, why: str = "", do: str = "", *, pid: int = 0) -> None:
-        super().__init__(what, why, do)
-        self.pid = pid
-
 
 class SettingError(ExoError, ValueError):
     code = "bad_setting"

@@ -74,7 +74,6 @@ class ProcessLock:
                 f"start {name} on {path.parent.parent}",
                 f"another {name} runs there as process {pid}",
                 f"use that one, or stop it with `kill {pid}`",
-                pid=pid,
             ) from error
         try:
             os.ftruncate(self._handle, 0)

@@ -3,69 +3,28 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from exo.core.base.files import make_folder
 
 
-@dataclass(frozen=True)
 class Home:
     """The home folder: `store/` is the person, `state/` can be lost without losing the person."""
 
-    root: Path
+    def __init__(self, root: Path) -> None:
+        self.root, self.plugins, self.store = root, root / "plugins", root / "store"
+        self.state = state = root / "state"
+        self.sessions_db = state / "sessions.sqlite"
+        self.exod_socket, self.models_socket = state / "exod.sock", state / "models.sock"
+        self.settings_file = state / "settings.toml"
+        self.token_file = state / "token"  # the bearer token of TCP clients
+        self.logs, self.cache = state / "logs", state / "cache"
 
     @classmethod
     def find(cls, given: str | Path | None = None) -> Home:
         """Return the home named on the command line, else by EXO_HOME, else ~/.exo."""
         text = str(given or os.environ.get("EXO_HOME") or "~/.exo")
         return cls(Path(text).expanduser().absolute())
-
-    @property
-    def store(self) -> Path:
-        return self.root / "store"
-
-    @property
-    def state(self) -> Path:
-        return self.root / "state"
-
-    @property
-    def sessions_db(self) -> Path:
-        return self.state / "sessions.sqlite"
-
-    @property
-    def exod_socket(self) -> Path:
-        return self.state / "exod.sock"
-
-    @property
-    def models_socket(self) -> Path:
-        return self.state / "models.sock"
-
-    @property
-    def settings_file(self) -> Path:
-        return self.state / "settings.toml"
-
-    @property
-    def token_file(self) -> Path:
-        """The bearer token of TCP clients."""
-        return self.state / "token"
-
-    @property
-    def logs(self) -> Path:
-        return self.state / "logs"
-
-    @property
-    def cache(self) -> Path:
-        return self.state / "cache"
-
-    @property
-    def results(self) -> Path:
-        """Where results of tools that are too long for a model are kept."""
-        return self.state / "results"
-
-    @property
-    def plugins(self) -> Path:
-        return self.root / "plugins"
 
     def lock_file(self, service: str) -> Path:
         """The pid file of a service (`exod`, `models`, `serve`, `device`)."""

@@ -13,11 +13,11 @@ import json
 import os
 import re
 import socket
-import stat
 import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -31,25 +31,14 @@ TRAILERS = 64  # lines after a chunked body
 IDLE = 75.0  # seconds a connection may wait for its next request
 STALL = 30.0  # seconds a client may stop in the middle of a request, or stop reading an answer
 LINGER = 2.0  # seconds a refused client may go on sending
-REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    408: "Request Timeout",
-    409: "Conflict",
-    413: "Content Too Large",
-    415: "Unsupported Media Type",
-    422: "Unprocessable Content",
-    429: "Too Many Requests",
-    431: "Request Header Fields Too Large",
-    500: "Internal Server Error",
-    501: "Not Implemented",
-    503: "Service Unavailable",
-    507: "Insufficient Storage",
-}
+HALF_CLOSED = 0.05  # seconds in which one who closed only its sending side still gets its answer
+_START = re.compile(r"([!-~]+) ([!-~]+) HTTP/1\.[0-9]")
+_FIELD = re.compile(r"([!-9;-~]+):([\t -~\x80-\xff]*)")
+_ONCE = (
+    "content-length",
+    "transfer-encoding",
+    "host",
+)  # twins of these are how requests are smuggled
 
 
 class HttpError(Exception):
@@ -71,7 +60,8 @@ class Request:
     _reader: asyncio.StreamReader
     _writer: asyncio.StreamWriter
     _limit: int
-    _unread: bool = True  # bytes of the body still stand in the stream: no next request can follow
+    # not set while bytes of the body still stand in the stream: no next request can follow them
+    _whole: asyncio.Event = field(default_factory=asyncio.Event)
     _taken: bool = False
 
     async def body(self) -> bytes:
@@ -94,48 +84,42 @@ class Request:
         if self.headers.get("expect", "").lower() == "100-continue":
             self._writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         total = 0
-        async for piece in self._pieces(stall):
-            total += len(piece)
+        async for left in self._parts(stall):
+            total += left
             if total > self._limit:
                 raise HttpError(413, "too_large", f"the body is over {self._limit} bytes")
-            yield piece
-        self._unread = False
+            while left:
+                piece = await _timed(self._reader.read(min(left, 65536)), stall)
+                if not piece:
+                    raise ConnectionError("the client went away in the middle of its request")
+                left -= len(piece)
+                yield piece
+        self._whole.set()
 
-    async def _pieces(self, stall: float) -> AsyncIterator[bytes]:
-        if "chunked" in self.headers.get("transfer-encoding", "").lower():
-            while size := await self._chunk_size(stall):
-                if size > self._limit:
-                    raise HttpError(413, "too_large", f"the body is over {self._limit} bytes")
-                piece = await _timed(self._reader.readexactly(size + 2), stall)
-                if not piece.endswith(b"\r\n"):
-                    raise HttpError(
-                        400, "bad_chunk", "a chunk of the body is not as long as it says"
-                    )
-                yield piece[:-2]
-            for _ in range(TRAILERS):
-                if not (await self._chunk_line(stall)).strip():
-                    return
-            raise HttpError(400, "bad_chunk", "too many trailers follow the body")
-        left = _length(self.headers)
-        if left > self._limit:
-            raise HttpError(413, "too_large", f"the body is over {self._limit} bytes")
-        while left:
-            piece = await _timed(self._reader.read(min(left, 65536)), stall)
-            if not piece:
-                raise ConnectionError("the client went away in the middle of its request")
-            left -= len(piece)
-            yield piece
+    async def _parts(self, stall: float) -> AsyncIterator[int]:
+        """Yield the length of each part of the body; the part is read before the next is asked for."""
+        if "transfer-encoding" not in self.headers:
+            yield int(self.headers.get("content-length", 0))
+            return
+        while size := await self._chunk_size(stall):
+            yield size
+            if await self._line(stall):
+                raise HttpError(400, "bad_chunk", "a chunk of the body is not as long as it says")
+        for _ in range(TRAILERS):
+            if not await self._line(stall):
+                return
+        raise HttpError(400, "bad_chunk", "too many trailers follow the body")
 
     async def _chunk_size(self, stall: float) -> int:
-        digits = (await self._chunk_line(stall)).split(b";")[0].strip()
+        digits = (await self._line(stall)).split(b";")[0].strip()
         # int() alone would take -5, +5, 0x5 and 1_0: RFC 9112 7.1 has hex digits and nothing else
         if not re.fullmatch(rb"[0-9a-fA-F]{1,16}", digits):
             raise HttpError(400, "bad_chunk", "a chunk of the body has no size")
         return int(digits, 16)
 
-    async def _chunk_line(self, stall: float) -> bytes:
+    async def _line(self, stall: float) -> bytes:
         try:
-            return await _timed(self._reader.readuntil(b"\n"), stall)
+            return (await _timed(self._reader.readuntil(b"\n"), stall)).rstrip(b"\r\n")
         except asyncio.LimitOverrunError as error:
             raise HttpError(400, "bad_chunk", "a line between chunks has no end") from error
 
@@ -184,19 +168,18 @@ class HttpServer:
         if reachable(path):
             raise AlreadyRunning(f"listen on {path}", "a living process answers there")
         try:
-            if path.exists() and not stat.S_ISSOCK(path.stat().st_mode):
-                raise StorageError(
-                    f"listen on {path}", "a file that is no socket is there", "move it"
-                )
+            if path.exists() and not path.is_socket():
+                why = "a file that is no socket is there"
+                raise StorageError(f"listen on {path}", why, "move it")
             path.unlink(missing_ok=True)
             mask = os.umask(0o177)  # no moment at which others could connect
             try:
                 listener = bind(path)
             finally:
                 os.umask(mask)
+        except StorageError:
+            raise
         except OSError as error:
-            if isinstance(error, StorageError):
-                raise
             raise storage_error(f"listen on {path}", error) from error
         await self._serve(listener)
 
@@ -217,11 +200,15 @@ class HttpServer:
 
     async def _serve(self, listener: socket.socket) -> None:
         listener.setblocking(False)
-        self._servers.append(
-            await asyncio.start_server(self._accept, sock=listener, limit=HEAD_LIMIT)
-        )
+
+        def protocol() -> asyncio.StreamReaderProtocol:
+            return asyncio.StreamReaderProtocol(_Reader(limit=HEAD_LIMIT), self._accept)
+
+        loop = asyncio.get_running_loop()
+        self._servers.append(await loop.create_server(protocol, sock=listener))
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert isinstance(reader, _Reader)
         if self._most and len(self._tasks) >= self._most:
             writer.transport.abort()
             return
@@ -229,7 +216,7 @@ class HttpServer:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connection(self, reader: _Reader, writer: asyncio.StreamWriter) -> None:
         # many small pieces go out: a slow client must be felt early, not after megabytes
         writer.transport.set_write_buffer_limits(high=256 * 1024)
         try:
@@ -244,29 +231,27 @@ class HttpServer:
             with contextlib.suppress(ConnectionError, TimeoutError):
                 await _timed(writer.wait_closed(), 5)
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _exchange(self, reader: _Reader, writer: asyncio.StreamWriter) -> bool:
         """One request and its answer; returns whether the connection goes on."""
         try:
             request = await self._read_head(reader, writer)
         except HttpError as error:
-            await _send(writer, error_response(error.status, error.code, error.message), False)
+            await _send(writer, _refusal(error), False)
             await _linger(reader, writer)
             return False
         if request is None:
             return False
-        response = await self._answer(request, reader)
-        if response is None:
-            return False
-        keep = request.headers.get("connection", "").lower() != "close" and not request._unread
-        keep = keep and request.method != "HEAD"  # whose client takes no body: ours would stay
-        await _send(writer, response, keep)
-        if request._unread:
-            await _linger(reader, writer)
-        return keep
+        answer = asyncio.create_task(self._answer(request, reader, writer))
+        gone = asyncio.create_task(_gone(request, reader))
+        try:
+            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            return answer.done() and answer.result()
+        finally:
+            for each in (answer, gone):
+                each.cancel()
+            await asyncio.gather(answer, gone, return_exceptions=True)
 
-    async def _read_head(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> Request | None:
+    async def _read_head(self, reader: _Reader, writer: asyncio.StreamWriter) -> Request | None:
         try:
             head = await _timed(reader.readuntil(b"\r\n\r\n"), self._wait)
         except asyncio.IncompleteReadError as error:
@@ -277,53 +262,35 @@ class HttpServer:
             text = f"the headers are over {HEAD_LIMIT} bytes"
             raise HttpError(431, "too_large", text) from error
         try:
-            first, *rest = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
-            if any(ord(c) < 32 and c != "\t" for line in (first, *rest) for c in line):
-                raise ValueError("a control character")
-            method, target, version = first.split(" ")
-            pairs = [_header(line) for line in rest]
-            headers = dict(pairs)
-            if len(headers) < len(pairs) and _twins(pairs):
-                raise ValueError("two of a header that says where the body ends")
+            method, target, headers = _parse_head(head.decode("latin-1").removesuffix("\r\n\r\n"))
             parts = urlsplit(target)
-            request = Request(
-                method,
-                parts.path,
-                dict(parse_qsl(parts.query, keep_blank_values=True)),
-                headers,
-                reader,
-                writer,
-                self._limit,
-            )
-            if not version.startswith("HTTP/1."):
-                raise ValueError(version)
-            chunked = "transfer-encoding" in headers
-            if chunked and (
-                "content-length" in headers or headers["transfer-encoding"] != "chunked"
-            ):
-                raise ValueError("transfer-encoding")  # RFC 9112 6.1: smuggling
-            request._unread = chunked or _length(headers) > 0
+            query = dict(parse_qsl(parts.query, keep_blank_values=True))
+            length = int(
+                headers.get("content-length", 0)
+            )  # may have too many digits to be a number
         except ValueError as error:
             raise HttpError(400, "bad_request", "this is no HTTP/1.1 request") from error
+        request = Request(method, parts.path, query, headers, reader, writer, self._limit)
+        if not length and "transfer-encoding" not in headers:
+            request._whole.set()
         return request
 
-    async def _answer(self, request: Request, reader: asyncio.StreamReader) -> Response | None:
-        """Run the handler; None when the client went away first (the handler is cancelled)."""
-        task = asyncio.ensure_future(self._guard(request))
-        gone = asyncio.create_task(_gone(request, reader))
-        try:
-            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-            return task.result() if task.done() else None
-        finally:
-            for each in (task, gone):
-                each.cancel()
-            await asyncio.gather(task, gone, return_exceptions=True)
+    async def _answer(
+        self, request: Request, reader: _Reader, writer: asyncio.StreamWriter
+    ) -> bool:
+        response = await self._guard(request)
+        keep = request.headers.get("connection", "").lower() != "close" and request._whole.is_set()
+        keep = keep and request.method != "HEAD"  # whose client takes no body: ours would stay
+        await _send(writer, response, keep)
+        if not request._whole.is_set():
+            await _linger(reader, writer)
+        return keep
 
     async def _guard(self, request: Request) -> Response:
         try:
             return await self._handler(request)
         except HttpError as error:
-            return error_response(error.status, error.code, error.message)
+            return _refusal(error)
         except TimeoutError:
             return error_response(408, "timeout", "the request stopped in the middle")
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -333,10 +300,31 @@ class HttpServer:
             return error_response(500, "internal", f"{type(error).__name__}: {error}")
 
 
-async def _gone(request: Request, reader: asyncio.StreamReader) -> None:
-    """Return when the client closed its side; only looks once the request's body is read."""
-    while request._unread or not reader.at_eof():
-        await asyncio.sleep(0.05)
+class _Reader(asyncio.StreamReader):
+    """Tells when the client closed its side, also to one who reads nothing."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.ended = asyncio.Event()
+
+    def feed_eof(self) -> None:
+        super().feed_eof()
+        self.ended.set()
+
+    def set_exception(self, exc: Exception) -> None:
+        super().set_exception(exc)  # the connection was reset: no end of file comes then
+        self.ended.set()
+
+
+async def _gone(request: Request, reader: _Reader) -> None:
+    """Return when the client went away; looks once the request's body is read."""
+    await request._whole.wait()
+    await reader.ended.wait()
+    await asyncio.sleep(HALF_CLOSED)
+
+
+def _refusal(error: HttpError) -> Response:
+    return error_response(error.status, error.code, error.message)
 
 
 async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -350,8 +338,8 @@ async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 async def _send(writer: asyncio.StreamWriter, response: Response, keep: bool) -> None:
-    status = f"HTTP/1.1 {response.status} {REASONS.get(response.status, 'Status')}"
-    lines = [status, f"Content-Type: {response.content_type}"]
+    status = HTTPStatus(response.status)
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {response.content_type}"]
     lines += [f"{name}: {value}" for name, value in response.headers.items()]
     lines.append("Connection: keep-alive" if keep else "Connection: close")
     if isinstance(response.body, bytes):
@@ -369,33 +357,13 @@ async def _send(writer: asyncio.StreamWriter, response: Response, keep: bool) ->
 async def _stream(writer: asyncio.StreamWriter, body: AsyncIterator[bytes]) -> None:
     """Send the pieces; a client that goes away or stops reading ends the iterator."""
     try:
-        await _timed(writer.drain(), STALL)
-        while (piece := await _next(body, writer)) is not None:
+        async for piece in body:
             if piece:
                 writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-                await _timed(writer.drain(), STALL)
+            await _timed(writer.drain(), STALL)
     finally:
         if close := getattr(body, "aclose", None):
             await close()
-
-
-async def _next(body: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> bytes | None:
-    """The next piece, None at the end; looks for a vanished client while it waits."""
-    task = asyncio.ensure_future(anext(body, None))
-    try:
-        while not (await asyncio.wait({task}, timeout=0.1))[0]:
-            if _hung_up(writer):
-                raise ConnectionError("the client went away")
-        return await task
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-
-def _hung_up(writer: asyncio.StreamWriter) -> bool:
-    reader = getattr(writer.transport.get_protocol(), "_stream_reader", None)
-    return writer.is_closing() or (reader is not None and reader.at_eof())
 
 
 async def _timed(awaitable: Awaitable[T], seconds: float) -> T:
@@ -404,20 +372,21 @@ async def _timed(awaitable: Awaitable[T], seconds: float) -> T:
         return await awaitable
 
 
-def _header(line: str) -> tuple[str, str]:
-    name, separator, value = line.partition(":")
-    if not separator or not name or name != name.strip():
-        raise ValueError(line)
-    return name.lower(), value.strip()
-
-
-def _twins(pairs: list[tuple[str, str]]) -> bool:
-    names = [name for name, _ in pairs]
-    return any(names.count(name) > 1 for name in ("content-length", "transfer-encoding", "host"))
-
-
-def _length(headers: dict[str, str]) -> int:
-    text = headers.get("content-length", "0")
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError("content-length")
-    return int(text)
+def _parse_head(head: str) -> tuple[str, str, dict[str, str]]:
+    """Return method, target and headers. Raises ValueError for what RFC 9112 does not allow."""
+    first, *rest = head.split("\r\n")
+    start = _START.fullmatch(first)
+    if start is None:
+        raise ValueError(first)
+    headers: dict[str, str] = {}
+    for line in rest:
+        found = _FIELD.fullmatch(line)
+        if found is None or found[1].lower() in headers and found[1].lower() in _ONCE:
+            raise ValueError(line)
+        headers[found[1].lower()] = found[2].strip()
+    length, coding = headers.get("content-length"), headers.get("transfer-encoding")
+    if length is not None and not re.fullmatch("[0-9]+", length):
+        raise ValueError(length)
+    if coding is not None and (length is not None or coding != "chunked"):
+        raise ValueError(coding)  # RFC 9112 6.1: smuggling
+    return start[1], start[2], headers

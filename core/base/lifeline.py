@@ -10,7 +10,7 @@ from collections.abc import Callable
 VARIABLE = "EXO_LIFELINE"
 
 
-def watch(callback: Callable[[], None]) -> None:
+def watch(callback: Callable[[], object]) -> None:
     """Call `callback`, from a thread, once the supervisor is gone. Without a supervisor: nothing."""
     text = os.environ.pop(VARIABLE, "")
     if not text.isdigit():

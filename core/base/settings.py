@@ -6,6 +6,7 @@ underscores), `state/settings.toml`, the default; `Settings.origin` says which."
 from __future__ import annotations
 
 import json
+import math
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -26,8 +27,8 @@ class Setting:
     default: Value
     unit: str
     meaning: str
-    low: float | None = None
-    high: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
     choices: tuple[str, ...] = ()
 
 
@@ -108,9 +109,9 @@ class Settings:
     saved: dict[str, Value] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, path: Path, environ: Mapping[str, str] | None = None) -> Settings:
+    def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Settings:
         """Read `path`; absent is fine. Raises SettingError for a file that does not parse."""
-        settings = cls(path) if environ is None else cls(path, environ)
+        settings = cls(path, environ)
         try:
             data = tomllib.loads(path.read_text())
         except FileNotFoundError:
@@ -139,15 +140,18 @@ class Settings:
     def number(self, name: str) -> float:
         return float(self.origin(name)[0])
 
+    def words(self, name: str) -> list[str]:
+        """A text's parts between commas and spaces."""
+        return self.text(name).replace(",", " ").split()
+
     def count(self, name: str) -> int:
         return int(self.origin(name)[0])
 
     def set(self, name: str, value: Value) -> None:
         """Save one value; the file keeps every other line's value. Raises SettingError."""
         saved = {**self.saved, name: parse(name, value, "set")}
-        write_atomic(
-            self.path, "".join(f'"{key}" = {_toml(item)}\n' for key, item in saved.items())
-        )
+        lines = [f'"{key}" = {_toml(item)}\n' for key, item in saved.items()]
+        write_atomic(self.path, "".join(lines))
         self.saved = saved
 
 
@@ -159,19 +163,12 @@ def parse(name: str, value: object, source: str) -> Value:
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         kind = type(row.default).__name__
         raise SettingError(f"setting {name}", f"{value!r} from {source} is no {kind}") from error
+    where = f"{value!r} from {source}"
     if row.choices and result not in row.choices:
-        raise SettingError(
-            f"setting {name}", f"{value!r} from {source}", f"use one of {row.choices}"
-        )
-    outside = (
-        row.low is not None
-        and row.high is not None
-        and not isinstance(result, str)
-        and not row.low <= result <= row.high
-    )
-    if outside:
+        raise SettingError(f"setting {name}", where, f"use one of {row.choices}")
+    if not isinstance(result, str) and not row.low <= result <= row.high:
         span = f"use {row.low:g} to {row.high:g} {row.unit}"
-        raise SettingError(f"setting {name}", f"{value!r} from {source} is out of range", span)
+        raise SettingError(f"setting {name}", f"{where} is out of range", span)
     return result
 
 

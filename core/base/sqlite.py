@@ -10,6 +10,7 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from exo.core.base.errors import HomeError, StorageError, storage_error
 from exo.core.base.files import make_folder
@@ -59,7 +60,7 @@ class Database:
                 if durable:
                     self.link.execute("PRAGMA synchronous = NORMAL")
 
-    def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Read everything that `query` gives."""
         with self._readable("read"):
             return self.link.execute(query, values).fetchall()

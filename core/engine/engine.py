@@ -18,7 +18,15 @@ from exo.core.engine.actions import Actions
 from exo.core.engine.approvals import Approvals
 from exo.core.engine.history import History
 from exo.core.engine.loop import Loop, Rules, Turn
-from exo.core.engine.sessions import Sessions, Waiting, check_id, check_text, new_id, unanswered
+from exo.core.engine.sessions import (
+    Sessions,
+    Waiting,
+    check_count,
+    check_id,
+    check_text,
+    lost,
+    new_id,
+)
 from exo.core.engine.titles import Titles
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
@@ -27,7 +35,7 @@ from exo.core.plugins.registry import Registry
 from exo.core.plugins.slots import Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
-from exo.core.protocol.schema import Call, Command, Message, Notice
+from exo.core.protocol.schema import Call, Command, Notice
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
 from exo.core.toolbox.builtin import Builtin
@@ -65,17 +73,15 @@ class Engine:
         self.tools = Toolbox(settings.number("tool.timeout"))
         hook_time = settings.number("hook.timeout")
         self._registry = Registry(self.tools, Hooks(hook_time))
-        off = set(settings.text("plugins.off").replace(",", " ").split())
-        self.plugins = Plugins(self._registry, plugins, off)
+        self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
         tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
         self.plugins.builtin("builtin", tools.register)
-        self._registry.commands["plugins"] = PluginCommand(
-            "plugins", "What is plugged in.", self._plugins_command
-        )
+        about = PluginCommand("plugins", "What is plugged in.", self._plugins_command)
+        self._registry.commands["plugins"] = about
         self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
         self._approvals = Approvals(database, hub, clock, settings.number("approval.timeout"))
-        self._acting: dict[str, set[asyncio.Task[Any]]] = {}  # session -> tools that clients run
+        self._acting: set[asyncio.Task[Any]] = set()  # tools that clients run, named by session
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
@@ -106,27 +112,14 @@ class Engine:
         self._titles = Titles(self.sessions, hub, model, title, settings.number("titles.idle"))
         self._closing = False
         self._warming: set[asyncio.Task[None]] = set()
+        # the command `turn.send` is answered by the method `on_turn_send` of one of these
+        owners = (self, self._history)
+        names = {name: "on_" + name.replace(".", "_") for name in schema.COMMANDS}
         self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
-            "hello": self._hello,
-            "session.create": self._session_create,
-            "session.list": self._session_list,
-            "session.get": self._session_get,
-            "session.resume": self._session_resume,
-            "session.fork": self._history.fork,
-            "session.undo": self._history.undo,
-            "search": self._history.search,
-            "turn.send": self._turn_send,
-            "turn.interrupt": self._turn_interrupt,
-            "models.list": self._models_list,
-            "models.set": self._models_set,
-            "tools.list": self._tools_list,
-            "tool.run": self._tool_run,
-            "approval.respond": self._approval_respond,
-            "command.run": self._command_run,
-            "skills.list": self._skills_list,
-            "command.list": self._command_list,
-            "config.get": self._config_get,
-            "config.set": self._config_set,
+            name: getattr(owner, method)
+            for name, method in names.items()
+            for owner in owners
+            if hasattr(owner, method)
         }
 
     async def handle(self, command: Command, body: Any, hub: Hub) -> Any:
@@ -139,7 +132,7 @@ class Engine:
         """Mend what a crash left, go on with what waits, let the timers run."""
         self._approvals.close_lost()
         for session, turn in self.sessions.left_running():
-            self._end_lost_turn(session, turn)
+            self._loop.end_lost(session, turn)
         for session in self.sessions.waiting_sessions():
             self._next(session)
         self._timers.start()
@@ -154,14 +147,14 @@ class Engine:
         for turn in self._turns.values():
             turn.interrupt()
         self.plugins.close()
-        acting = [task for group in self._acting.values() for task in group]
-        for task in (*self._warming, *acting):
+        others = [*self._warming, *self._acting]
+        for task in others:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=PATIENCE)
         for task in tasks:
             task.cancel()  # the disk refused its end: the next start writes that
-        await asyncio.gather(*tasks, *self._warming, *acting, return_exceptions=True)
+        await asyncio.gather(*tasks, *others, return_exceptions=True)
         await self._titles.close()
         await self.context.close()
         await self._timers.close()
@@ -173,7 +166,7 @@ class Engine:
 
     # ---- sessions --------------------------------------------------------------------------------
 
-    async def _hello(self, body: schema.Hello) -> schema.HelloResult:
+    async def on_hello(self, body: schema.Hello) -> schema.HelloResult:
         if body.protocol != schema.VERSION:
             why = f"this exod speaks {schema.VERSION}, the client {body.protocol}"
             raise refused("protocol", "agree on a protocol", why)
@@ -182,31 +175,29 @@ class Engine:
             schema.VERSION, self._server, self._hub.seq, live, self._hub.first
         )
 
-    async def _session_create(self, body: schema.SessionCreate) -> schema.SessionRef:
+    async def on_session_create(self, body: schema.SessionCreate) -> schema.SessionRef:
         cwd = Path(body.cwd) if body.cwd else self._work
         if not cwd.is_absolute() or not os.path.isdir(cwd):  # noqa: PTH112 - Path's raises when too long
             why = "there is no such folder; give a full path"
             raise refused("bad_cwd", f"work in {str(cwd)[:200]!r}", why)
+        toolsets = body.toolsets
+        if toolsets is None:
+            toolsets = self._settings.words("tools.sets") or None
         with self._hub.commit() as add:
             title = " ".join((body.title or "").split())[:200]
-            id_ = self.sessions.create(title, str(cwd))
-            if body.toolsets is not None or self._settings.text("tools.sets"):
-                names = self._settings.text("tools.sets").replace(",", " ").split()
-                self.sessions.narrow(id_, names if body.toolsets is None else body.toolsets)
+            id_ = self.sessions.create(title, cwd, toolsets)
             add(id_, schema.SessionCreated(title))
         return schema.SessionRef(id_)
 
-    async def _session_list(self, body: schema.SessionList) -> schema.SessionListResult:
-        limit = 50 if body.limit is None else body.limit
-        if not 1 <= limit <= 1000:
-            raise refused("bad_body", "session.list.limit", "1 to 1000 is wanted")
+    async def on_session_list(self, body: schema.SessionList) -> schema.SessionListResult:
+        limit = check_count("session.list.limit", body.limit, 50)
         return schema.SessionListResult(self.sessions.recent(limit))
 
-    async def _session_get(self, body: schema.SessionGet) -> schema.SessionGetResult:
+    async def on_session_get(self, body: schema.SessionGet) -> schema.SessionGetResult:
         info = self.sessions.info(body.session)
         return schema.SessionGetResult(info, self.sessions.messages(body.session))
 
-    async def _session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
+    async def on_session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
         self._history.mend(body.session)
         self.context.touch(body.session)
         warm = any(task.get_name() == body.session for task in self._warming)
@@ -244,7 +235,7 @@ class Engine:
 
     # ---- turns -----------------------------------------------------------------------------------
 
-    async def _turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
+    async def on_turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
         self.sessions.info(body.session)
         text = check_text(body.text)
         message = check_id(body.message) if body.message is not None else new_id()
@@ -264,17 +255,17 @@ class Engine:
             self.sessions.wait(body.session, Waiting(id_, message, text, body.mode))
         return schema.TurnSendResult(True, id_)
 
-    async def _turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
+    async def on_turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
         self.sessions.info(body.session)
         turn = self._turns.get(body.session)
-        acting = self._acting.get(body.session, set())
+        acting = [task for task in self._acting if task.get_name() == body.session]
         for task in acting:
             task.cancel()
         if turn is not None:
             turn.interrupt()
         return schema.InterruptResult(turn is not None or bool(acting))
 
-    async def _approval_respond(self, body: schema.ApprovalRespond) -> schema.Nothing:
+    async def on_approval_respond(self, body: schema.ApprovalRespond) -> schema.Nothing:
         self._approvals.respond(body.request, body.choice, body.by or "client")
         return schema.Nothing()
 
@@ -317,56 +308,35 @@ class Engine:
             return
         self._run(turn)
 
-    def _end_lost_turn(self, session: str, turn: str) -> None:
-        """A crash cut this turn off: keep what was said, say so, and leave whole rounds."""
-        message, said = self.sessions.said_so_far(session, turn)
-        with self._hub.commit(durable=True) as add:
-            mend = unanswered(self.sessions.messages(session))
-            if said:
-                mend = Message(message, "assistant", said, interrupted=True)
-            if mend is not None:
-                self.sessions.add(session, turn, mend)
-                add(session, schema.MessageCompleted(turn, mend))
-            self.sessions.end(session)
-            text = "exod stopped in the middle of the answer; ask again"
-            add(session, Notice("warning", "restarted", text))
-            fault = schema.Error("restarted", text)
-            add(session, schema.TurnCompleted(turn, "error", schema.Usage(), error=fault))
-
     # ---- what there is ---------------------------------------------------------------------------
 
-    async def _models_list(self, body: schema.ModelsList) -> schema.ModelsResult:
+    async def on_models_list(self, body: schema.ModelsList) -> schema.ModelsResult:
         return schema.ModelsResult(*await self._model.models())
 
-    async def _models_set(self, body: schema.ModelsSet) -> schema.Nothing:
+    async def on_models_set(self, body: schema.ModelsSet) -> schema.Nothing:
         self._model.set_routes(body.role, body.routes)
         return schema.Nothing()
 
-    async def _tools_list(self, body: schema.ToolsList) -> schema.ToolsResult:
+    async def on_tools_list(self, body: schema.ToolsList) -> schema.ToolsResult:
         await self.plugins.ready()
         sets = self.sessions.toolsets(body.session) if body.session else None
         return schema.ToolsResult([spec.row() for spec in self.tools.specs(sets)])
 
-    async def _tool_run(self, body: schema.ToolRun) -> schema.ToolResult:
+    async def on_tool_run(self, body: schema.ToolRun) -> schema.ToolResult:
         """A tool for a client, through the same hooks; turn.interrupt stops it too."""
         self.sessions.info(body.session)
         await self.plugins.ready()
         call = Call(new_id(), body.tool, body.args)
-        task = asyncio.create_task(self._loop.act(body.session, call))
-        group = self._acting.setdefault(body.session, set())
-        group.add(task)
+        task = asyncio.create_task(self._loop.act(body.session, call), name=body.session)
+        self._acting.add(task)
+        task.add_done_callback(self._acting.discard)
         try:
             await asyncio.wait({task})
         finally:
             task.cancel()
-            group.discard(task)
-            if not group:
-                self._acting.pop(body.session, None)
-        if task.cancelled():
-            return schema.ToolResult(call.id, False, "interrupted before completion")
-        return task.result()[0]
+        return lost(call) if task.cancelled() else task.result()[0]
 
-    async def _command_list(self, body: schema.CommandList) -> schema.CommandsResult:
+    async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
         await self.plugins.ready()
         rows = [
@@ -375,7 +345,7 @@ class Engine:
         ]
         return schema.CommandsResult(rows)
 
-    async def _command_run(self, body: schema.CommandRun) -> schema.AnyResult:
+    async def on_command_run(self, body: schema.CommandRun) -> schema.AnyResult:
         await self.plugins.ready()
         command = self._registry.commands.get(body.name)
         if command is None:
@@ -391,28 +361,24 @@ class Engine:
     async def _plugins_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
         return {"plugins": self.plugins.records()}
 
-    async def _skills_list(self, body: schema.SkillsList) -> schema.Rows:
+    async def on_skills_list(self, body: schema.SkillsList) -> schema.Rows:
         await self.plugins.ready()
         skills = self._registry.skills.values()
         rows = [{"name": s.name, "description": s.description, "path": str(s.path)} for s in skills]
         return schema.Rows(rows)
 
-    async def _config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
+    async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
         found = {}
         for key in body.keys if body.keys is not None else BY_NAME:
             value, origin = self._settings.origin(key)
             row = BY_NAME[key]
-            found[key] = {
-                "value": value,
-                "origin": origin,
-                "unit": row.unit,
-                "meaning": row.meaning,
-            }
+            found[key] = {"value": value, "origin": origin}
+            found[key] |= {"unit": row.unit, "meaning": row.meaning}
         return schema.ConfigResult(found)
 
-    async def _config_set(self, body: schema.ConfigSet) -> schema.Nothing:
+    async def on_config_set(self, body: schema.ConfigSet) -> schema.ConfigSaved:
         self._settings.set(body.key, body.value)
-        return schema.Nothing()
+        return schema.ConfigSaved()
 
     def _ring(self, timer: Timer) -> None:
         code = "reminder" if timer.first else "timer"

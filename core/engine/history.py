@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Container
 
 from exo.core.context.engine import ContextEngine
-from exo.core.engine.sessions import Sessions, unanswered
+from exo.core.engine.sessions import Sessions, check_count, unanswered
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
 from exo.core.server.hub import Hub
 
 HITS = 20  # of one search, unless told
-TURNS = 1000  # that one undo may remove
 
 
 class History:
@@ -24,15 +23,13 @@ class History:
         self._sessions, self._hub, self._running = sessions, hub, running
         self._context = context
 
-    async def search(self, body: schema.Search) -> schema.SearchResult:
-        limit = HITS if body.limit is None else body.limit
-        if not 1 <= limit <= 1000:
-            raise refused("bad_body", "search.limit", "1 to 1000 is wanted")
+    async def on_search(self, body: schema.Search) -> schema.SearchResult:
+        limit = check_count("search.limit", body.limit, HITS)
         if body.session is not None:
             self._sessions.info(body.session)
         return schema.SearchResult(self._sessions.index.find(body.query, body.session, limit))
 
-    async def fork(self, body: schema.SessionFork) -> schema.SessionRef:
+    async def on_session_fork(self, body: schema.SessionFork) -> schema.SessionRef:
         """A fork of a session whose turn runs has what stood when it was made, in whole rounds."""
         self._sessions.info(body.session)
         with self._hub.commit(durable=True) as add:
@@ -43,11 +40,9 @@ class History:
             add(fork, schema.SessionUpdated(info.title, info.turns, info.updated))
         return schema.SessionRef(fork)
 
-    async def undo(self, body: schema.SessionUndo) -> schema.UndoResult:
+    async def on_session_undo(self, body: schema.SessionUndo) -> schema.UndoResult:
         self._sessions.info(body.session)
-        turns = 1 if body.turns is None else body.turns
-        if not 1 <= turns <= TURNS:
-            raise refused("bad_body", "session.undo.turns", f"1 to {TURNS} is wanted")
+        turns = check_count("session.undo.turns", body.turns, 1)
         if body.session in self._running:
             raise refused("turn_running", "undo", "a turn runs in this session; interrupt it first")
         with self._hub.commit(durable=True) as add:
@@ -61,10 +56,7 @@ class History:
     def mend(self, session: str) -> None:
         """Answer the calls that a crash left without a result. Raises ProtocolError unknown_session."""
         self._sessions.info(session)
-        missing = unanswered(self._sessions.messages(session))
-        if missing is None or session in self._running:
+        if session in self._running or not unanswered(self._sessions.messages(session)):
             return
         with self._hub.commit(durable=True) as add:
-            turn = self._sessions.last_turn(session)
-            self._sessions.add(session, turn, missing)
-            add(session, schema.MessageCompleted(turn, missing))
+            self._sessions.mend(add, session, self._sessions.last_turn(session))

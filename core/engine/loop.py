@@ -23,26 +23,10 @@ from exo.core.decide.rules import Plan
 from exo.core.engine.actions import Actions
 from exo.core.engine.calls import Failures, read_calls
 from exo.core.engine.deltas import Joiner
-from exo.core.engine.sessions import Sessions, Waiting, new_id, title_of, unanswered
+from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, title_of
 from exo.core.plugins.slots import Slots
-from exo.core.protocol.schema import (
-    Call,
-    Error,
-    Message,
-    MessageCompleted,
-    MessageDelta,
-    Notice,
-    ReasoningDelta,
-    SessionUpdated,
-    ToolCompleted,
-    ToolOutput,
-    ToolResult,
-    ToolStarted,
-    TurnCompleted,
-    TurnStarted,
-    Usage,
-    UsageUpdated,
-)
+from exo.core.protocol import schema
+from exo.core.protocol.schema import Call, Error, Message, Notice, ToolResult, Usage
 from exo.core.router.model import Done, Model, Request, Text
 from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context
@@ -70,8 +54,8 @@ class Turn:
     id: str
     text: str
     usage: Usage = Usage()
-    kind: str = "chat"
-    model_called: bool = False
+    kind: str | None = "chat"
+    model_called: bool | None = False
     task: asyncio.Task[None] | None = None
     message: str = ""  # id of the reply that is being written
     said: str = ""  # its text so far
@@ -120,18 +104,15 @@ class Loop:
     def accept(self, turn: Turn, message: str, waiting: Waiting | None = None) -> None:
         """Make the person's words durable: message, events, running mark in one FULL commit."""
         said = Message(message, "user", turn.text)
-        messages = self._sessions.messages(turn.session)
         with self._hub.commit(durable=True) as add:
-            if mend := unanswered(messages):
-                self._sessions.add(turn.session, turn.id, mend)
-                add(turn.session, MessageCompleted(turn.id, mend))
+            self._sessions.mend(add, turn.session, turn.id)
             if waiting is not None:
                 self._sessions.take(waiting)
             else:
                 self._sessions.outbox.put(message, turn.session, turn.id, turn.text)
-            self._sessions.add(turn.session, turn.id, said)
+            self._sessions.say(add, turn.session, turn.id, said)
             self._sessions.begin(turn.session, turn.id, title_of(turn.text))
-            add(turn.session, MessageCompleted(turn.id, said), TurnStarted(turn.id))
+            add(turn.session, schema.TurnStarted(turn.id))
 
     async def run(self, turn: Turn) -> None:
         """Answer an accepted turn. Never raises."""
@@ -150,6 +131,13 @@ class Loop:
             error = ExoError("answer", f"{type(bug).__name__}: {bug}", "see the log of exod")
         turn.ending = True
         await self._finish(turn, reason, error)
+
+    def end_lost(self, session: str, id_: str) -> None:
+        """Write the end of a turn that a crash cut off: what was said is kept."""
+        message, said = self._sessions.said_so_far(session, id_)
+        turn = Turn(session, id_, "", kind=None, model_called=None, message=message, said=said)
+        what = "exod stopped in the middle of the answer"
+        self._write_end(turn, "error", ExoError(what, do="ask again", code="restarted"))
 
     async def _answer(self, turn: Turn) -> StopReason:
         plan = self._plan(turn.text)
@@ -230,14 +218,13 @@ class Loop:
         return {call.id for message in messages for call in message.calls or []}
 
     async def _stream(self, turn: Turn, request: Request) -> Done:
-        def save_text(text: str) -> None:
-            self._hub.publish(turn.session, MessageDelta(turn.id, turn.message, text))
+        def joiner(delta: type[schema.MessageDelta | schema.ReasoningDelta]) -> Joiner:
+            def save(text: str) -> None:
+                self._hub.publish(turn.session, delta(turn.id, turn.message, text))
 
-        def save_reasoning(text: str) -> None:
-            self._hub.publish(turn.session, ReasoningDelta(turn.id, turn.message, text))
+            return Joiner(save, self._rules.join)
 
-        texts = Joiner(save_text, self._rules.join)
-        reasonings = Joiner(save_reasoning, self._rules.join)
+        texts, reasonings = joiner(schema.MessageDelta), joiner(schema.ReasoningDelta)
         turn.joiners = [texts, reasonings]
         done: Done | None = None
         # closed here, not when the garbage is collected: a model that nobody hears must stop
@@ -252,15 +239,15 @@ class Loop:
                     texts.feed(event.text)
                 else:
                     reasonings.feed(event.text)
-        for joiner in turn.joiners:
-            joiner.flush()
+        texts.flush()
+        reasonings.flush()
         turn.joiners = []
         if done is None:
             raise ExoError("read the reply", "the model's stream has no end")
-        turn.usage = _sum(turn.usage, done.usage)
+        turn.usage = added(turn.usage, done.usage)
         with self._hub.commit() as add:
             total = self._sessions.spend(turn.session, done.usage)
-            add(turn.session, UsageUpdated(turn.id, turn.usage, total))
+            add(turn.session, schema.UsageUpdated(turn.id, turn.usage, total))
         return done
 
     async def _round(
@@ -273,24 +260,19 @@ class Loop:
         try:
             for call in calls:
                 results.append(await self._call(turn, call, faults.get(call.id, "")))
-        except asyncio.CancelledError:
-            results += [
-                ToolResult(call.id, False, "interrupted before completion")
-                for call in calls[len(results) :]
-            ]
+        finally:
+            results += [lost(call) for call in calls[len(results) :]]
             self._store(turn, Message(new_id(), "tool", "", results=results))
-            raise
-        self._store(turn, Message(new_id(), "tool", "", results=results))
         return results
 
     async def _call(self, turn: Turn, call: Call, fault: str) -> ToolResult:
         risk = self._actions.tools.risk(call.tool, call.args)
-        started = ToolStarted(turn.id, call.id, call.tool, call.args, risk)
+        started = schema.ToolStarted(turn.id, call.id, call.tool, call.args, risk)
         self._hub.publish(turn.session, started)
         result, spent = ToolResult(call.id, False, fault), 0
         if not fault:
             result, spent = await self.act(turn.session, call)
-        completed = ToolCompleted(call.id, result.ok, result.text, spent)
+        completed = schema.ToolCompleted(call.id, result.ok, result.text, spent)
         self._hub.publish(turn.session, completed)
         return result
 
@@ -301,7 +283,7 @@ class Loop:
 
         def show(text: str) -> None:
             with contextlib.suppress(StorageError):  # the hub has told of it
-                self._hub.publish(session, ToolOutput(call.id, text))
+                self._hub.publish(session, schema.ToolOutput(call.id, text))
 
         def emit(text: str) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
@@ -325,13 +307,11 @@ class Loop:
             message = Message(row.message, "user", row.text)
             with self._hub.commit(durable=True) as add:
                 self._sessions.take(row)
-                self._sessions.add(turn.session, turn.id, message)
-                add(turn.session, MessageCompleted(turn.id, message))
+                self._sessions.say(add, turn.session, turn.id, message)
 
     def _store(self, turn: Turn, message: Message) -> None:
         with self._hub.commit() as add:
-            self._sessions.add(turn.session, turn.id, message)
-            add(turn.session, MessageCompleted(turn.id, message))
+            self._sessions.say(add, turn.session, turn.id, message)
         if message.role == "assistant" and not message.calls:
             turn.reply = message.text
         if message.id == turn.message:
@@ -352,33 +332,18 @@ class Loop:
     def _write_end(self, turn: Turn, reason: StopReason, error: ExoError | None) -> None:
         for joiner in turn.joiners:
             joiner.drop()  # message.completed carries the whole text
-        mend = unanswered(self._sessions.messages(turn.session))
         with self._hub.commit(durable=True) as add:
-            if mend is not None:  # the disk refused a result
-                self._sessions.add(turn.session, turn.id, mend)
-                add(turn.session, MessageCompleted(turn.id, mend))
+            self._sessions.mend(add, turn.session, turn.id)  # the disk refused a result
             if turn.said:
                 part = Message(turn.message, "assistant", turn.said, interrupted=True)
-                self._sessions.add(turn.session, turn.id, part)
-                add(turn.session, MessageCompleted(turn.id, part))
+                self._sessions.say(add, turn.session, turn.id, part)
             self._sessions.end(turn.session)
+            fault = None
             if error is not None:
-                add(turn.session, Notice("error", error.code, str(error)))
-            fault = Error(error.code, str(error)) if error is not None else None
-            add(
-                turn.session,
-                TurnCompleted(turn.id, reason, turn.usage, turn.kind, turn.model_called, fault),
-            )
+                fault = Error(error.code, str(error))
+                add(turn.session, Notice("error", fault.code, fault.message))
+            facts = (turn.usage, turn.kind, turn.model_called)
+            add(turn.session, schema.TurnCompleted(turn.id, reason, *facts, fault))
             info = self._sessions.info(turn.session)
-            add(turn.session, SessionUpdated(info.title, info.turns, info.updated))
+            add(turn.session, schema.SessionUpdated(info.title, info.turns, info.updated))
         turn.said = ""
-
-
-def _sum(a: Usage, b: Usage) -> Usage:
-    cost = None if a.cost is None and b.cost is None else (a.cost or 0) + (b.cost or 0)
-    return Usage(
-        a.prompt_tokens + b.prompt_tokens,
-        a.completion_tokens + b.completion_tokens,
-        a.cached_tokens + b.cached_tokens,
-        cost,
-    )

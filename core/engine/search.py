@@ -20,10 +20,11 @@ WORDS = 64  # words of a query that count
 MARKS = ("«", "»")  # stand around what was found, in a snippet
 _AROUND = 24  # tokens of a snippet
 _CUT = "\u2063"  # invisible separator: parts two characters for the index, taken out of snippets
-# Thai and Lao, Myanmar, Khmer; Hangul (its particles stick to the word); kana and Han; half-width kana
+# Thai and Lao, Myanmar, Khmer; Hangul (its particles stick to the word); kana and Han; half-width kana;
+# pictures
 _DENSE = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\ua960-\ua97f"
-    "\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+    "\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\u2600-\u27bf\U0001f000-\U0001faff\U00020000-\U0003ffff"
 )
 _ATTACHED = "".join(  # vowel and tone signs stay with their letter
     chr(code)
@@ -32,9 +33,10 @@ _ATTACHED = "".join(  # vowel and tone signs stay with their letter
     if unicodedata.category(chr(code)).startswith("M")
 )
 _BETWEEN = re.compile(f"(?:(?<=[{_DENSE}])|(?=[{_DENSE}]))(?![{_ATTACHED}])")
-# accents that did not compose, points of Hebrew and Arabic, the Arabic stretcher: written or not
+# accents that did not compose, points of Hebrew and Arabic, the Arabic stretcher, how
+# a picture is drawn: written or not
 _LOOSE = re.compile(
-    "[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
+    "[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\ufe0e\ufe0f]"
 )
 _FOLD = {  # accents that FTS5 does not know: Greek, and yo
     code: unicodedata.normalize("NFD", chr(code))[0]
@@ -64,12 +66,12 @@ class Index:
 
     def find(self, query: str, session: str | None, limit: int) -> list[Hit]:
         """Messages that hold every word of `query`, the best first; when none does, those that hold
-        words which begin so. Words in double quotes belong together. Without a letter or a digit
-        in the query: messages that hold it as it stands."""
+        words which begin so. Words in double quotes belong together; punctuation does not count,
+        pictures do."""
         terms = [a or b for a, b in _TERM.findall(_plain(query)[:8192])]
         words = [f'"{word}"' for word in terms if any(map(_counts, word))][:WORDS]
         if not words:
-            return self._literal(query.strip(), session, limit)
+            return []
         return self._match(" ".join(words), session, limit) or self._match(
             " ".join(f"{word} *" for word in words), session, limit
         )
@@ -83,16 +85,6 @@ class Index:
             *(*MARKS, _AROUND, expression, session, limit),
         )
         return [Hit(str(a), str(b), str(text).replace(_CUT, "")) for a, b, text in rows]
-
-    def _literal(self, text: str, session: str | None, limit: int) -> list[Hit]:
-        if not text:
-            return []
-        rows = self._database.rows(
-            "SELECT session, id, data FROM messages WHERE instr(searchable(data), ?1)"
-            " AND (?2 IS NULL OR session = ?2) ORDER BY n DESC LIMIT ?3",
-            *(text, session, limit),
-        )
-        return [Hit(str(a), str(b), _snippet(searchable(str(data)), text)) for a, b, data in rows]
 
 
 def searchable(data: str) -> str:
@@ -113,7 +105,8 @@ def _plain(text: str) -> str:
 
 
 def _counts(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LN" or unicodedata.category(character) == "Co"
+    kind = unicodedata.category(character)
+    return kind[0] in "LN" or kind in ("Co", "So")
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -122,11 +115,3 @@ def _leaves(value: Any) -> Iterator[str]:
             yield from _leaves(item)
     elif value is not None:
         yield str(value)
-
-
-def _snippet(text: str, found: str) -> str:
-    at = text.index(found)
-    start, end = max(0, at - 60), at + len(found) + 60
-    piece = text[start:at] + MARKS[0] + found + MARKS[1] + text[at + len(found) : end]
-    lead, tail = "…" if start else "", "…" if end < len(text) else ""
-    return f"{lead}{piece}{tail}".replace(_CUT, "")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ProtocolError
@@ -19,7 +19,7 @@ from exo.core.base.sqlite import Database
 from exo.core.engine.outbox import Outbox
 from exo.core.engine.search import Index, searchable
 from exo.core.protocol.codec import from_json, refused, sendable, to_json
-from exo.core.protocol.schema import Message, SessionInfo, ToolResult, Usage
+from exo.core.protocol.schema import Call, Message, MessageCompleted, SessionInfo, ToolResult, Usage
 
 FORMAT = 1
 CACHED = 4  # sessions whose messages stay decoded
@@ -28,6 +28,7 @@ _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _COLUMNS = "id, title, created, updated, turns, parent, forked_at"
+_SPENT = "prompt_tokens, completion_tokens, cached_tokens, cost"
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,14 @@ class Sessions:
         self._cache: dict[str, tuple[int, list[Message]]] = {}  # session -> last row read, messages
         self.index, self.outbox = Index(database), Outbox(database, clock)
 
-    def create(self, title: str, cwd: str) -> str:
-        """Add a session row; returns its id."""
+    def create(self, title: str, cwd: Path | str, toolsets: Iterable[str] | None = None) -> str:
+        """Add a session row; returns its id. It sees the tools of `toolsets` only (None: all)."""
         id_, now = new_id(), self._clock.now_ms()
+        names = None if toolsets is None else " ".join(toolsets)
         self._database.link.execute(
-            "INSERT INTO sessions (id, title, cwd, created, updated) VALUES (?, ?, ?, ?, ?)",
-            (id_, title, cwd, now, now),
+            "INSERT INTO sessions (id, title, cwd, created, updated, toolsets)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (id_, title, str(cwd), now, now, names),
         )
         return id_
 
@@ -74,40 +77,36 @@ class Sessions:
         rows = self._database.rows(f"SELECT {_COLUMNS} FROM sessions WHERE id = ?", session)
         if not rows:
             raise refused("unknown_session", f"session {session!r}", "there is none; create one")
-        return _info(rows[0])
+        return SessionInfo(*rows[0])
 
     def recent(self, limit: int) -> list[SessionInfo]:
         """The sessions used last come first."""
         query = f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC, id LIMIT ?"
-        return [_info(row) for row in self._database.rows(query, limit)]
+        return [SessionInfo(*row) for row in self._database.rows(query, limit)]
 
     def cwd(self, session: str) -> Path:
         rows = self._database.rows("SELECT cwd FROM sessions WHERE id = ?", session)
-        return Path(str(rows[0][0]))
-
-    def narrow(self, session: str, toolsets: list[str]) -> None:
-        """Let the session see the tools of these toolsets only; inside the caller's transaction."""
-        self._database.link.execute(
-            "INSERT OR REPLACE INTO toolsets VALUES (?, ?)", (session, " ".join(toolsets))
-        )
+        return Path(rows[0][0])
 
     def toolsets(self, session: str) -> frozenset[str] | None:
-        """What `narrow` set; None for all."""
-        rows = self._database.rows("SELECT names FROM toolsets WHERE session = ?", session)
-        return frozenset(str(rows[0][0]).split()) if rows else None
+        """What `create` was told; None for all, and for a session that is none."""
+        query = "SELECT toolsets FROM sessions WHERE id = ? AND toolsets NOT NULL"
+        rows = self._database.rows(query, session)
+        return frozenset(rows[0][0].split()) if rows else None
 
     def messages(self, session: str) -> list[Message]:
         """All of them, oldest first; only rows that are new since the last call are decoded."""
-        last, known = self._cache.pop(session, (0, []))
+        last, known = self._cache.get(session, (0, []))
+        known = list(known)
         query = "SELECT n, data FROM messages WHERE session = ? AND n > ? ORDER BY n"
         for n, data in self._database.rows(query, session, last):
-            last = int(str(n))
-            known.append(from_json(Message, json.loads(str(data)), "message"))
-        if self._database.link.in_transaction:
-            return known  # rows that may yet be rolled back are not remembered
-        self._cache[session] = (last, known)
-        while len(self._cache) > CACHED:
-            del self._cache[next(iter(self._cache))]
+            last = n
+            known.append(from_json(Message, json.loads(data), "message"))
+        if not self._database.link.in_transaction:  # else its rows may yet be rolled back
+            self._cache.pop(session, None)
+            self._cache[session] = (last, known)
+            while len(self._cache) > CACHED:
+                del self._cache[next(iter(self._cache))]
         return list(known)
 
     def add(self, session: str, turn: str, message: Message, created: int = 0) -> None:
@@ -121,6 +120,16 @@ class Sessions:
         )
         self.index.add(int(row.lastrowid or 0))
         link.execute("UPDATE sessions SET updated = ? WHERE id = ?", (now, session))
+
+    def say(self, add: Callable[..., None], session: str, turn: str, message: Message) -> None:
+        """Append a message and tell of it; `add` is that of the commit (see Hub.commit)."""
+        self.add(session, turn, message)
+        add(session, MessageCompleted(turn, message))
+
+    def mend(self, add: Callable[..., None], session: str, turn: str) -> None:
+        """Answer the calls that were left without a result, if the last message has such."""
+        if missing := unanswered(self.messages(session)):
+            self.say(add, session, turn, missing)
 
     def sent(self, session: str, message: str) -> str:
         """The turn of a message of the person that was accepted already, "" for a new one. Raises
@@ -146,18 +155,15 @@ class Sessions:
             end = next((n for n, row in enumerate(rows, 1) if row[0] == at), 0)
             if not end:
                 raise refused("unknown_message", f"fork at {at!r}", "the session has none such")
-        copies = [from_json(Message, json.loads(str(row[3])), "message") for row in rows[: end + 1]]
+        copies = [from_json(Message, json.loads(row[3]), "message") for row in rows[: end + 1]]
         if len(copies) > end and not copies[end - 1].calls:
             del copies[end:]
-        fork = self.create(info.title, str(self.cwd(session)))
-        self._database.link.execute(
-            "INSERT INTO toolsets SELECT ?, names FROM toolsets WHERE session = ?", (fork, session)
-        )
+        fork = self.create(info.title, self.cwd(session), self.toolsets(session))
         for (_, turn, created, _), copy in zip(rows, copies, strict=False):
-            self.add(fork, str(turn), replace(copy, id=new_id()), int(str(created)))
+            self.add(fork, turn, replace(copy, id=new_id()), created)
         if mend := unanswered(copies):
-            self.add(fork, str(rows[len(copies) - 1][1]), mend)
-        last = str(rows[len(copies) - 1][0]) if copies else ""
+            self.add(fork, rows[len(copies) - 1][1], mend)
+        last = rows[len(copies) - 1][0] if copies else ""
         self._database.link.execute(
             "UPDATE sessions SET parent = ?, forked_at = ?, turns ="
             " (SELECT count(DISTINCT turn) FROM messages WHERE session = ?3) WHERE id = ?3",
@@ -168,16 +174,15 @@ class Sessions:
     def undo(self, session: str, turns: int) -> int:
         """Delete the messages of the last `turns` turns; returns how many turns that were."""
         query = (
-            "SELECT turn FROM messages WHERE session = ? GROUP BY turn ORDER BY max(n) DESC LIMIT ?"
+            "SELECT n, turn FROM messages WHERE session = ?1 AND turn IN (SELECT turn FROM messages"
+            " WHERE session = ?1 GROUP BY turn ORDER BY max(n) DESC LIMIT ?2)"
         )
-        gone = [str(row[0]) for row in self._database.rows(query, session, turns)]
-        rows: list[int] = []
-        for turn in gone:
-            query = "SELECT n FROM messages WHERE session = ? AND turn = ?"
-            rows += [int(str(row[0])) for row in self._database.rows(query, session, turn)]
-        self.index.remove(rows)
+        rows = self._database.rows(query, session, turns)
+        gone = {turn for _, turn in rows}
+        numbers = [n for n, _ in rows]
+        self.index.remove(numbers)
         link = self._database.link
-        link.executemany("DELETE FROM messages WHERE n = ?", [(n,) for n in rows])
+        link.executemany("DELETE FROM messages WHERE n = ?", [(n,) for n in numbers])
         link.execute(
             "UPDATE sessions SET turns = max(0, turns - ?), updated = ? WHERE id = ?",
             (len(gone), self._clock.now_ms(), session),
@@ -188,7 +193,7 @@ class Sessions:
     def last_turn(self, session: str) -> str:
         """The turn of the newest message, "" without one."""
         query = "SELECT turn FROM messages WHERE session = ? ORDER BY n DESC LIMIT 1"
-        return "".join(str(row[0]) for row in self._database.rows(query, session))
+        return "".join(row[0] for row in self._database.rows(query, session))
 
     def begin(self, session: str, turn: str, title: str) -> None:
         """Mark `turn` as running; the first turn of an untitled session gives it `title`."""
@@ -209,27 +214,16 @@ class Sessions:
     def spend(self, session: str, usage: Usage) -> Usage:
         """Add `usage` to what the session has cost and return the sum; `cost` stays None until one
         call had a price."""
-        row = self._database.link.execute(
-            "INSERT INTO spent VALUES (:session, :prompt, :completion, :cached, :cost)"
-            " ON CONFLICT (session) DO UPDATE SET prompt_tokens = prompt_tokens + :prompt,"
-            " completion_tokens = completion_tokens + :completion,"
-            " cached_tokens = cached_tokens + :cached,"
-            " cost = CASE WHEN :cost IS NULL THEN cost ELSE coalesce(cost, 0) + :cost END"
-            " RETURNING prompt_tokens, completion_tokens, cached_tokens, cost",
-            {
-                "session": session,
-                "prompt": usage.prompt_tokens,
-                "completion": usage.completion_tokens,
-                "cached": usage.cached_tokens,
-                "cost": usage.cost,
-            },
-        ).fetchone()
-        return Usage(*row)
+        rows = self._database.rows(f"SELECT {_SPENT} FROM sessions WHERE id = ?", session)
+        total = added(Usage(*rows[0]), usage)
+        query = f"UPDATE sessions SET ({_SPENT}) = (?, ?, ?, ?) WHERE id = ?"
+        self._database.link.execute(query, (*astuple(total), session))
+        return total
 
     def untitled(self) -> list[str]:
         """Sessions that are called by their first words, the newest first."""
         query = "SELECT session FROM untitled ORDER BY rowid DESC"
-        return [str(row[0]) for row in self._database.rows(query)]
+        return [row[0] for row in self._database.rows(query)]
 
     def retitle(self, session: str, title: str) -> None:
         """Give a session its title; with "" it keeps its first words for good."""
@@ -241,20 +235,19 @@ class Sessions:
     def left_running(self) -> list[tuple[str, str]]:
         """(session, turn) of turns that a crash cut off."""
         rows = self._database.rows("SELECT id, running FROM sessions WHERE running IS NOT NULL")
-        return [(str(row[0]), str(row[1])) for row in rows]
+        return [(row[0], row[1]) for row in rows]
 
     def said_so_far(self, session: str, turn: str) -> tuple[str, str]:
         """(message id, text) of a reply whose deltas were saved but which was never completed."""
-        query = "SELECT data FROM events WHERE session = ? AND seq > ? ORDER BY seq"
-        events = [json.loads(str(row[0])) for row in self._database.rows(query, session, 0)]
-        deltas = [
-            event["body"]
-            for event in events
-            if event["type"] == "message.delta" and event["body"]["turn"] == turn
-        ]
-        done = {message.id for message in self.messages(session)}
-        open_ = [body for body in deltas if body["message"] not in done]
-        return (open_[-1]["message"] if open_ else "", "".join(body["text"] for body in open_))
+        query = (
+            "SELECT json_extract(data, '$.body.message') AS message,"
+            " json_extract(data, '$.body.text') FROM events WHERE session = ?"
+            " AND json_extract(data, '$.type') = 'message.delta'"
+            " AND json_extract(data, '$.body.turn') = ?"
+            " AND message NOT IN (SELECT id FROM messages) ORDER BY seq"
+        )
+        rows = self._database.rows(query, session, turn)
+        return (rows[-1][0] if rows else "", "".join(text for _, text in rows))
 
     def wait(self, session: str, row: Waiting) -> None:
         """Keep an accepted message until its time comes."""
@@ -266,11 +259,11 @@ class Sessions:
 
     def waiting(self, session: str, mode: str = "") -> list[Waiting]:
         query = "SELECT turn, message, text, mode FROM waiting WHERE session = ? ORDER BY n"
-        rows = [Waiting(*map(str, row)) for row in self._database.rows(query, session)]
+        rows = [Waiting(*row) for row in self._database.rows(query, session)]
         return [row for row in rows if mode in ("", row.mode)]
 
     def waiting_sessions(self) -> list[str]:
-        return [str(row[0]) for row in self._database.rows("SELECT DISTINCT session FROM waiting")]
+        return [row[0] for row in self._database.rows("SELECT DISTINCT session FROM waiting")]
 
     def take(self, row: Waiting) -> None:
         """Remove a waiting message, in the commit that adds it to its session."""
@@ -281,10 +274,12 @@ def unanswered(messages: list[Message]) -> Message | None:
     """The tool message that is missing at the end of `messages`, with an error for every call."""
     if not messages or not messages[-1].calls:
         return None
-    results = [
-        ToolResult(call.id, False, "interrupted before completion") for call in messages[-1].calls
-    ]
-    return Message(new_id(), "tool", "", results=results)
+    return Message(new_id(), "tool", "", results=[lost(call) for call in messages[-1].calls])
+
+
+def lost(call: Call) -> ToolResult:
+    """The result of a call that has none."""
+    return ToolResult(call.id, False, "interrupted before completion")
 
 
 def title_of(text: str) -> str:
@@ -293,8 +288,22 @@ def title_of(text: str) -> str:
     return line if len(line) <= 40 else line[:39].rsplit(" ", 1)[0] + "…"
 
 
-def _info(row: tuple[Any, ...]) -> SessionInfo:
-    return SessionInfo(str(row[0]), str(row[1]), *row[2:])
+def added(a: Usage, b: Usage) -> Usage:
+    """The sum; its cost is None until one of them had a price."""
+    return Usage(
+        a.prompt_tokens + b.prompt_tokens,
+        a.completion_tokens + b.completion_tokens,
+        a.cached_tokens + b.cached_tokens,
+        None if a.cost is None and b.cost is None else (a.cost or 0) + (b.cost or 0),
+    )
+
+
+def check_count(where: str, count: int | None, default: int) -> int:
+    """Return how many a client wants. Raises ProtocolError bad_body."""
+    count = default if count is None else count
+    if not 1 <= count <= 1000:
+        raise refused("bad_body", where, "1 to 1000 is wanted")
+    return count
 
 
 def check_text(text: str) -> str:

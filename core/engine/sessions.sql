@@ -12,7 +12,12 @@ CREATE TABLE sessions (
   turns INTEGER NOT NULL DEFAULT 0,
   parent TEXT,
   forked_at TEXT,
-  running TEXT
+  running TEXT,
+  toolsets TEXT,
+  prompt_tokens INTEGER NOT NULL DEFAULT 0,
+  completion_tokens INTEGER NOT NULL DEFAULT 0,
+  cached_tokens INTEGER NOT NULL DEFAULT 0,
+  cost REAL
 ) STRICT;
 CREATE TABLE messages (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -39,22 +44,11 @@ CREATE TABLE timers (
   first TEXT NOT NULL DEFAULT '',
   repeat TEXT NOT NULL DEFAULT ''
 ) STRICT;
-CREATE TABLE toolsets (
-  session TEXT PRIMARY KEY,
-  names TEXT NOT NULL
-) STRICT;
 CREATE TABLE approvals (
   id TEXT PRIMARY KEY,
   session TEXT NOT NULL,
   created INTEGER NOT NULL,
   choice TEXT
-) STRICT;
-CREATE TABLE spent (
-  session TEXT PRIMARY KEY,
-  prompt_tokens INTEGER NOT NULL,
-  completion_tokens INTEGER NOT NULL,
-  cached_tokens INTEGER NOT NULL,
-  cost REAL
 ) STRICT;
 CREATE TABLE nodes (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -83,5 +77,5 @@ CREATE TABLE untitled (session TEXT PRIMARY KEY) STRICT;
 CREATE VIEW texts AS SELECT n, searchable(data) AS text FROM messages;
 CREATE VIRTUAL TABLE search USING fts5 (
   text, content = 'texts', content_rowid = 'n',
-  tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'"
+  tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co So'"
 );

@@ -20,19 +20,14 @@ DEPTH = 100  # how deep objects and lists may lie in each other: far from Python
 def decode_command(raw: bytes | str) -> tuple[Command, Any]:
     """Return the envelope and its decoded body. Raises ProtocolError with code bad_json,
     bad_envelope, unknown_command or bad_body; `command_id` tells the id when it could be read."""
-    command = decode_envelope(raw)
-    if command.type not in COMMANDS:
-        raise refused("unknown_command", f"command {command.type!r}", "there is none of that name")
-    return command, from_json(COMMANDS[command.type], command.body, command.type)
-
-
-def decode_envelope(raw: bytes | str) -> Command:
-    """Return the envelope alone. Raises ProtocolError bad_json or bad_envelope."""
     try:
         value = read_json(raw)
     except ValueError as error:
         raise refused("bad_json", "read a command", f"no JSON: {error}") from error
-    return from_json(Command, value, "command", code="bad_envelope")
+    command = from_json(Command, value, "command", code="bad_envelope")
+    if command.type not in COMMANDS:
+        raise refused("unknown_command", f"command {command.type!r}", "there is none of that name")
+    return command, from_json(COMMANDS[command.type], command.body, command.type)
 
 
 def read_json(raw: bytes | str) -> Any:

@@ -64,6 +64,11 @@ export interface ConfigResult {
   settings: Record<string, unknown>;
 }
 
+/** `counts` says from when on the value is used. */
+export interface ConfigSaved {
+  counts?: string;
+}
+
 export interface ConfigSet {
   key: string;
   value: string | number | number | boolean;
@@ -483,7 +488,7 @@ export interface Results {
   "command.run": AnyResult;
   "skills.list": Rows;
   "config.get": ConfigResult;
-  "config.set": Nothing;
+  "config.set": ConfigSaved;
   "tasks.list": Rows;
   "seat.list": Rows;
   "taste.list": Rows;

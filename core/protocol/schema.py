@@ -241,6 +241,13 @@ class ConfigResult:
 
 
 @dataclass(frozen=True)
+class ConfigSaved:
+    """`counts` says from when on the value is used."""
+
+    counts: str = "from the next start"
+
+
+@dataclass(frozen=True)
 class AnyResult:
     result: dict[str, Any]
 
@@ -388,7 +395,7 @@ class ConfigGet:
     keys: list[str] | None = None
 
 
-@command("config.set")
+@command("config.set", ConfigSaved)
 class ConfigSet:
     key: str
     value: str | int | float | bool

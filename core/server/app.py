@@ -30,9 +30,7 @@ from exo.core.server.lines import LINE_LIMIT, LineSession
 SERVER = "exod 0.1.0"
 
 
-async def serve(
-    home: Home, *, stdio: bool = False, idle: float = 0.0, listen: str = "", lan: bool = False
-) -> None:
+async def serve(home: Home, *, stdio: bool, idle: float, listen: str, lan: bool) -> None:
     """Run until SIGTERM, SIGINT, the end of the lifeline or, with `idle`, that many seconds without a
     client, a turn or a timer. `listen` (HOST:PORT) and `lan` come before the settings of TCP. Raises
     ExoError when it cannot start."""
@@ -40,7 +38,7 @@ async def serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    lifeline.watch(lambda: _from_thread(loop, stop))
+    lifeline.watch(lambda: loop.call_soon_threadsafe(stop.set))
     settings, clock = Settings.load(home.settings_file), SystemClock()
     listen, lan = listen or settings.text("tcp.listen"), lan or bool(settings.origin("tcp.lan")[0])
     address = tcp.parse_address(listen, lan) if listen else None
@@ -96,10 +94,6 @@ async def serve(
         database.close()
 
 
-def _from_thread(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    loop.call_soon_threadsafe(stop.set)
-
-
 async def _stdio(dispatcher: Dispatcher) -> None:
     """Serve the one client at stdin and stdout, until it closes stdin."""
     loop = asyncio.get_running_loop()
@@ -132,31 +126,18 @@ async def _idle(hub: Hub, engine: Engine, seconds: float) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """The script `exod`: exit 0 after an orderly end, 1 with one line that says what is wrong."""
     parser = argparse.ArgumentParser(prog="exod", description="Exo's daemon: owns all state.")
-    parser.add_argument("--home", help="the home folder (default: EXO_HOME, else ~/.exo)")
-    parser.add_argument(
-        "--stdio", action="store_true", help="serve JSON lines on stdin and stdout too"
-    )
-    parser.add_argument("--idle", type=float, default=0, help="end after so many seconds unused")
-    parser.add_argument(
-        "--tcp", metavar="HOST:PORT", default="", help="serve there too; a token is wanted"
-    )
-    parser.add_argument(
-        "--lan", action="store_true", help="let --tcp be an address that others can reach"
-    )
-    options = parser.parse_args(arguments)
+    add = parser.add_argument
+    add("--home", help="the home folder (default: EXO_HOME, else ~/.exo)")
+    add("--stdio", action="store_true", help="serve JSON lines on stdin and stdout too")
+    add("--idle", type=float, default=0, help="end after so many seconds unused")
+    add("--tcp", dest="listen", metavar="HOST:PORT", default="", help="there too; wants a token")
+    add("--lan", action="store_true", help="let --tcp be an address that others can reach")
+    options = vars(parser.parse_args(arguments))
     try:
-        home = Home.find(options.home).make()
+        home = Home.find(options.pop("home")).make()
         lock = ProcessLock(home.lock_file("exod"), "exod")
         try:
-            asyncio.run(
-                serve(
-                    home,
-                    stdio=options.stdio,
-                    idle=options.idle,
-                    listen=options.tcp,
-                    lan=options.lan,
-                )
-            )
+            asyncio.run(serve(home, **options))
         finally:
             lock.release()
     except ExoError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 
-from exo.core.base.errors import HomeError, ProtocolError
+from exo.core.base.errors import ExoError, ProtocolError
 from exo.core.base.httpd import HttpError, Request, Response, json_response
 from exo.core.protocol.codec import encode
 from exo.core.protocol.schema import VERSION
@@ -40,11 +40,8 @@ class Routes:
 
     async def _command(self, request: Request) -> Response:
         response = await self._dispatcher.respond(await request.body())
-        malformed = response.error is not None and response.error.code in (
-            "bad_json",
-            "bad_envelope",
-        )
-        return Response(encode(response), 400 if malformed else 200)
+        code = response.error.code if response.error else ""
+        return Response(encode(response), 400 if code in ("bad_json", "bad_envelope") else 200)
 
     async def _health(self, request: Request) -> Response:
         facts = {"status": "ok", "protocol": VERSION, "seq": self._hub.seq, "server": self._server}
@@ -72,18 +69,14 @@ async def sse(hub: Hub, since: int, session: str | None, keep_alive: float) -> A
         async for row in rows:
             if row is None:
                 yield b": keep-alive\n\n"
-            elif isinstance(row, Truncated):
-                yield _frame("truncated", {"first": row.first})
-            elif isinstance(row, HomeError):
-                yield _frame("fault", {"code": row.code, "message": str(row)})
+            elif isinstance(row, ExoError):
+                name = "truncated" if isinstance(row, Truncated) else "fault"
+                data = json.dumps({"code": row.code, "message": str(row)}, ensure_ascii=False)
+                yield f"event: {name}\ndata: {data}\n\n".encode()
             else:
                 yield b"id: %d\ndata: %b\n\n" % (row[0], row[2])
     finally:
         await rows.aclose()
-
-
-def _frame(name: str, data: dict[str, object]) -> bytes:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
 def _number(query: str | None, header: str | None, default: int) -> int:

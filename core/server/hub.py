@@ -11,11 +11,10 @@ import contextlib
 import sqlite3
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import HomeError, ProtocolError
+from exo.core.base.errors import ExoError, HomeError, ProtocolError
 from exo.core.base.sqlite import Database
 from exo.core.protocol.codec import encode, to_json
 from exo.core.protocol.schema import EVENTS, Event
@@ -26,11 +25,14 @@ _BATCH = 256  # events read at once by one who catches up
 Row = tuple[int, str | None, bytes]
 
 
-@dataclass(frozen=True)
-class Truncated:
+class Truncated(ExoError):
     """Events that a follower asked for are gone; the record starts at `first`."""
 
-    first: int
+    code = "truncated"
+
+    def __init__(self, first: int) -> None:
+        super().__init__("follow events", f"the record starts at {first}")
+        self.first = first
 
 
 class Hub:
@@ -39,7 +41,8 @@ class Hub:
     def __init__(self, database: Database, clock: Clock, keep: int = 50_000) -> None:
         self._database, self._clock, self._keep = database, clock, keep
         row = database.rows("SELECT coalesce(max(seq), 0), coalesce(min(seq), 1) FROM events")[0]
-        self.seq, self.first = int(str(row[0])), int(str(row[1]))
+        self.seq: int = row[0]
+        self.first: int = row[1]
         self._recent: deque[Row] = deque(maxlen=_RECENT)
         self._changed = asyncio.Event()
         self._fault: HomeError | None = None
@@ -89,7 +92,7 @@ class Hub:
 
     async def follow(
         self, since: int, session: str | None = None, keep_alive: float = 15.0
-    ) -> AsyncGenerator[Row | Truncated | HomeError | None, None]:
+    ) -> AsyncGenerator[Row | ExoError | None, None]:
         """Yield rows after `since`, then live ones; None after `keep_alive` seconds without one; a
         HomeError when events could not be saved (so that nobody waits in vain); Truncated before
         a gap that pruning made, at the start or where a slow follower was overtaken."""
@@ -112,7 +115,11 @@ class Hub:
                         yield told
                 if rows:
                     await asyncio.sleep(0)  # one who catches up lets the others go on
-                elif not await _within(changed, keep_alive):
+                    continue
+                try:
+                    async with asyncio.timeout(keep_alive):  # not wait_for, see Timers
+                        await changed.wait()
+                except TimeoutError:
                     yield None
         finally:
             self.listeners -= 1
@@ -135,10 +142,7 @@ class Hub:
             return list(self._recent)[start:]
         query = "SELECT seq, session, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         found = self._database.rows(query, since, _BATCH)
-        return [
-            (int(str(seq)), None if who is None else str(who), str(data).encode())
-            for seq, who, data in found
-        ]
+        return [(seq, who, data.encode()) for seq, who, data in found]
 
     def _prune(self, link: sqlite3.Connection, added: int) -> int:
         """Drop the oldest events beyond `keep`, a tenth at a time; the start moves, gaps never come."""
@@ -148,12 +152,3 @@ class Hub:
         first = last - self._keep + 1
         link.execute("DELETE FROM events WHERE seq < ?", (first,))
         return first
-
-
-async def _within(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):  # not wait_for, see Timers
-            await event.wait()
-    except TimeoutError:
-        return False
-    return True

@@ -6,13 +6,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from exo.core.base.errors import HomeError, ProtocolError
-from exo.core.protocol.codec import command_id, decode_command, encode, failure
-from exo.core.protocol.schema import CommandRun, EventsSubscribe, Response, ToolRun
+from exo.core.base.errors import ExoError
+from exo.core.protocol.codec import encode, failure
+from exo.core.protocol.schema import EventsSubscribe, SubscribeResult
 from exo.core.server.dispatcher import Dispatcher
-from exo.core.server.hub import Truncated
 
 LINE_LIMIT = 8 * 1024 * 1024  # bytes
+SLOW = 0.2  # seconds after which a command no longer holds up the next: it may wait for the person,
+# whose answer comes on this very line
 LINGER = 60.0  # seconds that a peer's last commands may take once it has closed its side
 
 
@@ -30,19 +31,25 @@ class LineSession:
         self._keep_alive = keep_alive
         self._lock = asyncio.Lock()
         self._following: set[asyncio.Task[None]] = set()
-        self._answering: set[asyncio.Task[None]] = set()
+        self._answering: set[asyncio.Task[bool]] = set()
 
     async def run(self) -> None:
         try:
             while (line := await self._line()) is not None:
-                if line.strip():
-                    await self._one(line)
+                if not line.strip():
+                    continue
+                answer = asyncio.create_task(self._answer(line))
+                self._answering.add(answer)
+                answer.add_done_callback(self._answering.discard)
+                await asyncio.wait({answer}, timeout=SLOW)
+                if answer.done() and not answer.result():
+                    return
             if self._answering:
                 await asyncio.wait(self._answering, timeout=LINGER)
         except ConnectionError:
             pass  # the peer is gone
         finally:
-            tasks = self._following | self._answering
+            tasks = [*self._following, *self._answering]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -71,44 +78,28 @@ class LineSession:
                 except asyncio.LimitOverrunError as error:
                     await self._reader.readexactly(error.consumed)
 
-    async def _one(self, line: bytes) -> None:
+    async def _answer(self, line: bytes) -> bool:
+        """Return False when the peer is gone."""
+        response = await self._dispatcher.respond(line, self._subscribe)
         try:
-            command, body = decode_command(line)
-        except ProtocolError as error:
-            await self._send(encode(failure(command_id(line), error.code, str(error))))
-            return
-        if isinstance(body, ToolRun | CommandRun):
-            # they may wait for the person, whose answer comes on this very line
-            task = asyncio.create_task(self._answer(line))
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
-            return
-        if not isinstance(body, EventsSubscribe):
-            await self._send(encode(await self._dispatcher.respond(line)))
-            return
+            await self._send(encode(response))
+        except ConnectionError:
+            return False
+        return True
+
+    def _subscribe(self, body: EventsSubscribe) -> SubscribeResult:
+        """Follow from now on; the response is written first, because the task has yet to start."""
         hub = self._dispatcher.hub
         since = hub.seq if body.since is None else body.since
-        try:
-            hub.check_since(since)
-        except ProtocolError as error:
-            await self._send(encode(failure(command.id, error.code, str(error))))
-            return
-        await self._send(encode(Response(command.id, True, {"seq": hub.seq, "first": hub.first})))
-        task = asyncio.create_task(self._follow(since, body.session))
-        self._following.add(task)
-
-    async def _answer(self, line: bytes) -> None:
-        with contextlib.suppress(ConnectionError):
-            await self._send(encode(await self._dispatcher.respond(line)))
+        hub.check_since(since)
+        self._following.add(asyncio.create_task(self._follow(since, body.session)))
+        return SubscribeResult(hub.seq, hub.first)
 
     async def _follow(self, since: int, session: str | None) -> None:
         with contextlib.suppress(ConnectionError):
             async for row in self._dispatcher.hub.follow(since, session, self._keep_alive):
-                if isinstance(row, HomeError):
+                if isinstance(row, ExoError):
                     await self._send(encode(failure("", row.code, str(row))))
-                elif isinstance(row, Truncated):
-                    text = f"the record starts at {row.first}"
-                    await self._send(encode(failure("", "truncated", text)))
                 elif row is not None:
                     await self._send(row[2])
 

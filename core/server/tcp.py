@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from exo.core.base.errors import ServiceError, SettingError, storage_error
-from exo.core.base.files import sync_folder
+from exo.core.base.files import write_atomic
 from exo.core.base.httpd import Handler, HttpError, HttpServer, Request, Response, error_response
 
 VARIABLE = "EXO_TOKEN"
@@ -63,30 +63,13 @@ def load_token(path: Path, environ: Mapping[str, str] | None = None) -> str:
         return _checked(given, VARIABLE)
     try:
         if not path.exists():
-            _make(path)
+            write_atomic(path, secrets.token_urlsafe(32) + "\n")
         if path.stat().st_mode & 0o077:
             do = f"remove it for a new one, and do not let others read that: rm {path}"
             raise SettingError(f"use the token in {path}", "others can read it", do)
         return _checked(path.read_text().strip(), str(path))
     except OSError as error:
         raise storage_error(f"open {path}", error) from error
-
-
-def _make(path: Path) -> None:
-    """Written aside and then linked: whoever finds `path` finds it whole, and nothing is replaced."""
-    temp = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
-            file.flush()
-            os.fsync(handle)
-        os.link(temp, path)
-    except FileExistsError:
-        return  # another one was first
-    finally:
-        temp.unlink()
-    sync_folder(path.parent)
 
 
 def _checked(token: str, source: str) -> str:

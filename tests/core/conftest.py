@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from exo.core import services
 from exo.core.base.client import Client
-from exo.core.base.clock import FakeClock, SystemClock
+from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.core.engine.engine import Engine
@@ -29,6 +29,7 @@ from exo.core.router.model import Done, ModelEvent, RawCall, Reasoning, Request,
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
+from exo.tools.clock import FakeClock
 
 PATIENCE = 30.0  # seconds before a test that waits for an event gives up
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from exo.core.base.clock import FakeClock
 from exo.core.base.errors import ProtocolError
 from exo.core.engine.sessions import check_text, title_of
 from exo.core.protocol.schema import COMMANDS
+from exo.tools.clock import FakeClock
 
 Run = Callable[..., Any]
 

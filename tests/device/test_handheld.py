@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from exo.board.fake import FakePanel
-from exo.core.base.clock import FakeClock
 from exo.device import events as ev
 from exo.device.font import Fonts
 from exo.device.handheld import Handheld
 from exo.device.locale import Texts
 from exo.device.pages import Pages
 from exo.device.states import Machine
+from exo.tools.clock import FakeClock
 
 FONTS = Fonts()
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from exo.core.base.clock import FakeClock
 from exo.device.states import DEADLINES, TABLE, Machine
+from exo.tools.clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exo.core.base.clock import FakeClock
 from exo.core.base.errors import ModelGone
 from exo.core.base.settings import Settings
 from exo.core.context.engine import ContextEngine
@@ -17,6 +16,7 @@ from exo.core.engine.sessions import Sessions, open_database
 from exo.core.protocol.schema import Call, Message, ToolResult
 from exo.core.router.model import Done, ModelEvent, Request, Text
 from exo.core.server.hub import Hub
+from exo.tools.clock import FakeClock
 
 OPENING = [{"role": "system", "content": "You are a test."}]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-from exo.core.base.clock import FakeClock
 from exo.core.router.router import Router
+from exo.tools.clock import FakeClock
 
 Run = Callable[..., Any]
 OK = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'

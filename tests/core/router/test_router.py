@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx
 import pytest
-from exo.core.base.clock import FakeClock
 from exo.core.base.errors import (
     ContextOverflow,
     ExoError,
@@ -27,6 +26,7 @@ from exo.core.router.catalog import Catalog
 from exo.core.router.cooldown import retry_after
 from exo.core.router.model import Done, Request, Text
 from exo.core.router.router import Router
+from exo.tools.clock import FakeClock
 
 ASKED = Request([{"role": "user", "content": "Hello"}], cache_key="s1")
 OK = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'

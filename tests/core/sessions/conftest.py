@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exo.core.base.clock import FakeClock
 from exo.core.base.settings import Settings
 from exo.core.engine.engine import Engine
 from exo.core.engine.sessions import open_database
 from exo.core.router.model import Done, ModelEvent, RawCall, Request, Text
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
+from exo.tools.clock import FakeClock
 
 
 class ScriptedModel:

@@ -24,6 +24,7 @@ SAID = {
     "push": "please do NOT push the branch yet",
     "path": "open src/app/main_loop.py:42 and set max-retries: 3",
     "emoji": "party 🎉 tonight",
+    "stuck": "thanks❤️you🎂",
 }
 FOUND = [
     ("reserve ete", "french"),
@@ -62,6 +63,11 @@ FOUND = [
     ("max-ret", "path"),
     ("src/app", "path"),
     ("🎉", "emoji"),
+    ("❤️", "stuck"),
+    ("❤", "stuck"),
+    ("🎂", "stuck"),
+    ("you", "stuck"),
+    ("!?", None),
 ]
 
 

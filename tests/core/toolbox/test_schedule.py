@@ -10,9 +10,10 @@ from datetime import datetime as at
 from typing import Any, get_args
 
 import pytest
-from exo.core.base.clock import FakeClock, SystemClock
+from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError
 from exo.core.toolbox.schedule import Repeat, following, read_time
+from exo.tools.clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 
