@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from exo.core.context.engine import ContextEngine
-from exo.core.engine.sessions import Sessions, check_count, unanswered
+from exo.core.engine.sessions import Sessions, check_count
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
 from exo.core.server.hub import Hub
@@ -56,7 +56,7 @@ class History:
     def mend(self, session: str) -> None:
         """Answer the calls that a crash left without a result. Raises ProtocolError unknown_session."""
         self._sessions.info(session)
-        if session in self._running or not unanswered(self._sessions.messages(session)):
+        if session in self._running or not self._sessions.unanswered(session):
             return
         with self._hub.commit(durable=True) as add:
             self._sessions.mend(add, session, self._sessions.last_turn(session))

@@ -128,8 +128,14 @@ class Sessions:
 
     def mend(self, add: Callable[..., None], session: str, turn: str) -> None:
         """Answer the calls that were left without a result, if the last message has such."""
-        if missing := unanswered(self.messages(session)):
+        if missing := self.unanswered(session):
             self.say(add, session, turn, missing)
+
+    def unanswered(self, session: str) -> Message | None:
+        """See the function of that name; reads the last message alone."""
+        query = "SELECT data FROM messages WHERE session = ? ORDER BY n DESC LIMIT 1"
+        rows = self._database.rows(query, session)
+        return unanswered([from_json(Message, json.loads(row[0]), "message") for row in rows])
 
     def sent(self, session: str, message: str) -> str:
         """The turn of a message of the person that was accepted already, "" for a new one. Raises
