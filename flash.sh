@@ -423,7 +423,7 @@ proof() {
   gguf=$(find "$models" -name '*.gguf' -size -200M 2>/dev/null | sort | head -1)
   logged proof "$python" -P - "$gguf" <<'CODE'
 import sys
-import llama_cpp, onnxruntime, tokenizers, faster_whisper, PIL, sounddevice, exo.core.base
+import llama_cpp, onnxruntime, tokenizers, ctranslate2, PIL, sounddevice, exo.core.base
 if sys.argv[1]:
     model = llama_cpp.Llama(sys.argv[1], n_ctx=256, verbose=False)
     list(zip(range(2), model.generate(model.tokenize(b"one two three " * 20), temp=0.0)))
