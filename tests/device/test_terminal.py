@@ -99,6 +99,10 @@ def test_it_draws_types_answers_and_leaves_the_terminal_as_it_was(screen: Screen
     screen.until("[\u2801-\u28ff].*[\u2801-\u28ff]")
     screen.type("\x1b[200~/say nothere.wav\x1b[201~\r")
     screen.until(r"nothere\.wav: .*No such file")
+    screen.type("/say ~nobodyhere/a.wav\r")
+    screen.until(r"nobodyhere/a\.wav: .*No such file")
+    screen.type(f"\x1b[200~/say {'x' * 50_000}\x1b[201~\r")  # a message far wider than the screen
+    screen.until("read xxxx")
     screen.resize(60, 20)
     os.killpg(screen.process.pid, signal.SIGWINCH)
     screen.until("needs 70x21")
