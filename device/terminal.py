@@ -44,9 +44,9 @@ _QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 HELP = "/say FILE.wav speaks a recording"
 
 
-def check(stdin: TextIO, stdout: TextIO) -> None:
-    """Raise ExoError when there is no terminal to draw on."""
-    if not (stdin.isatty() and stdout.isatty()):
+def check(stdin: TextIO | None, stdout: TextIO | None) -> None:
+    """Raise ExoError when there is no terminal to draw on; None is a stream that was closed."""
+    if not (stdin and stdout and stdin.isatty() and stdout.isatty()):
         raise ExoError(
             "draw the handheld", "this is no terminal", "use --script FILE", code="bad_use"
         )
