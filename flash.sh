@@ -473,8 +473,8 @@ step_proof() {
 set_up() {
   local began=$SECONDS
   command -v flock >/dev/null || fail_here "look at this machine: the program flock is missing; install util-linux"
-  # setuptools takes these in a path for a variable of its own
-  case $root in *[\$\{\}]*) fail_here "look at this checkout: its path $root holds a dollar sign or a brace; move it" ;; esac
+  # setuptools takes $ and braces in a path for a variable of its own; pip quotes the others wrongly in programs
+  case $root in *[\$\{\}\"\`\\]*) fail_here "look at this checkout: its path $root holds one of \$ { } \" \` \\; move it" ;; esac
   lock 9 "$root"
   step_machine
   step_venv
