@@ -9,8 +9,12 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 venv=$root/.venv
 python=$venv/bin/python
 marks=$venv/.exo
-cache=${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/exo
-models=${EXO_MODELS:-$HOME/.cache/exo/models}
+if [[ -z ${HOME:-} && (-z ${XDG_CACHE_HOME:-} || -z ${EXO_MODELS:-}) ]]; then
+  echo "flash.sh: find the caches: HOME is not set; run \`export HOME=FOLDER\`, then the same command again" >&2
+  exit 1
+fi
+cache=${XDG_CACHE_HOME:-${HOME:-}/.cache}/exo
+models=${EXO_MODELS:-${HOME:-}/.cache/exo/models}
 again="./flash.sh setup"
 
 usage() {
@@ -157,7 +161,8 @@ find_python() {
 }
 
 has_sound() {
-  PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep -q 'libportaudio\.so\.2'
+  # not grep -q: it leaves at its first find, and ldconfig then dies of a broken pipe, now and then
+  PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep 'libportaudio\.so\.2' >/dev/null
 }
 has_compiler() {
   command -v "${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null
@@ -468,6 +473,8 @@ step_proof() {
 set_up() {
   local began=$SECONDS
   command -v flock >/dev/null || fail_here "look at this machine: the program flock is missing; install util-linux"
+  # setuptools takes $ and braces in a path for a variable of its own; pip quotes the others wrongly in programs
+  case $root in *[\$\{\}\"\`\\]*) fail_here "look at this checkout: its path $root holds one of \$ { } \" \` \\; move it" ;; esac
   lock 9 "$root"
   step_machine
   step_venv

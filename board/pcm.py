@@ -15,6 +15,7 @@ from exo.core.base.errors import BoardError
 
 _TAPS = 24  # length of the low-pass: 12 samples to each side
 _FULL = 32768.0
+RATES = range(1000, 384_001)  # samples a second that a file may have
 
 
 class Resampler:
@@ -97,12 +98,13 @@ def read_wav(path: Path, rate: int) -> bytes:
         with wave.open(str(path), "rb") as file:
             width, channels, source = file.getsampwidth(), file.getnchannels(), file.getframerate()
             raw = file.readframes(file.getnframes())
-    except (OSError, EOFError, wave.Error) as error:
+    except (OSError, EOFError, ValueError, wave.Error) as error:  # a path with a zero byte, too
         raise BoardError(
             f"read {path}", str(error) or "it ends too early", "give a PCM WAV file"
         ) from error
-    if not source or not channels:
-        raise BoardError(f"read {path}", "it has no rate or no channel", "give a PCM WAV file")
+    if not channels or source not in RATES:  # at 1 Hz a small file would unfold for ever
+        what = f"it has {channels} channels at {source} samples a second"
+        raise BoardError(f"read {path}", what, "give a PCM WAV file")
     mono = _bytes(array.array("h", _mono(raw, width, channels)))
     resampler = Resampler(source, rate)
     return resampler.feed(mono) + resampler.flush()

@@ -85,7 +85,7 @@ class Keys:
                 body, mark, after = text.removeprefix(_PASTE).partition(_PASTED)
                 if not mark and not final:
                     break
-                keys.append(Key("", re.sub(r"[\r\n\t]+", " ", body)))
+                keys.append(Key("", _harmless(re.sub(r"[\r\n\t]+", " ", body))))
                 self._rest = after
             elif text[0] == "\x1b":
                 if match := _SEQUENCE.match(text):
@@ -107,7 +107,12 @@ class Keys:
             return Key(_CONTROLS[char])
         if char == " ":
             return Key("Space", " ")
-        return Key("", char if char.isprintable() or char == "\u200d" else "")
+        return Key("", _harmless(char))
+
+
+def _harmless(text: str) -> str:
+    """Without control characters: the line goes to the terminal, which would obey them."""
+    return "".join(char for char in text if char.isprintable() or char == "\u200d")
 
 
 def width(text: str) -> int:

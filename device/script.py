@@ -96,7 +96,7 @@ def _step(number: int, line: str, buttons: tuple[str, ...], folder: Path) -> Ste
     elif action == "expect":
         try:
             re.compile(rest or "(")
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ValueError(f"write `expect REGEX`: {error}") from error
     elif action == "sleep":
         if len(words) != 1:

@@ -44,9 +44,9 @@ _QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 HELP = "/say FILE.wav speaks a recording"
 
 
-def check(stdin: TextIO, stdout: TextIO) -> None:
-    """Raise ExoError when there is no terminal to draw on."""
-    if not (stdin.isatty() and stdout.isatty()):
+def check(stdin: TextIO | None, stdout: TextIO | None) -> None:
+    """Raise ExoError when there is no terminal to draw on; None is a stream that was closed."""
+    if not (stdin and stdout and stdin.isatty() and stdout.isatty()):
         raise ExoError(
             "draw the handheld", "this is no terminal", "use --script FILE", code="bad_use"
         )
@@ -255,7 +255,10 @@ class Terminal:
         if not name:
             self._message = "write /say FILE.wav"
             return
-        path = Path(name).expanduser()
+        try:
+            path = Path(name).expanduser()
+        except RuntimeError:  # ~somebody whom this machine does not know
+            path = Path(name)
 
         def speak() -> None:
             try:
@@ -333,7 +336,7 @@ class Terminal:
 
 def _fit(text: str, columns: int) -> str:
     """Cut to `columns`; control characters of a path do no harm."""
-    text = "".join(char for char in text if char.isprintable())
+    text = "".join(char for char in text[: 4 * columns] if char.isprintable())
     while width(text) > columns:
         text = text[:-1]
     return text

@@ -5,6 +5,7 @@ Everything inside the room is float32 mono in -1..1 at RATE; whatever comes in i
 from __future__ import annotations
 
 import io
+import math
 import struct
 import wave
 from typing import TYPE_CHECKING
@@ -53,8 +54,9 @@ def wav_bytes(pcm: bytes, rate: int) -> bytes:
     return out.getvalue()
 
 
-def from_wav(data: bytes) -> Samples:
-    """Any PCM or float WAV as samples at RATE, channels averaged. Raises BadAudio saying what is wrong.
+def from_wav(data: bytes, longest: float = math.inf) -> Samples:
+    """Any PCM or float WAV of at most `longest` seconds as samples at RATE, channels averaged. Raises
+    BadAudio saying what is wrong.
 
     The chunks are walked by hand: the standard `wave` reads neither float nor a file whose sizes were
     never filled in, which is what a recorder that was cut off leaves."""
@@ -77,6 +79,8 @@ def from_wav(data: bytes) -> Samples:
         raise BadAudio("read the WAV", "it has no format or no data")
     kind, channels, rate, bits = layout
     width = channels * bits // 8
+    if len(body) // width > longest * rate:  # before it unfolds: at 1 kHz into 64 times its bytes
+        raise BadAudio("read the WAV", f"the recording is longer than {longest:g} s")
     samples = _decode(body[: len(body) // width * width], kind, bits)
     mono = samples.reshape(-1, channels).mean(axis=1, dtype=np.float32)
     return resample(np.nan_to_num(mono), rate)

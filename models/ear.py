@@ -7,10 +7,11 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+TAIL = 16  # characters that are looked at for an abbreviation
 LONGEST = 240  # characters in one clause: a voice needs memory in proportion
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"!?\[([^\[\]]{0,1000})\]\([^()\n]{0,2000}\)")
 _URL = re.compile(r"\b(?:https?://|www\.)([^\s/?#]+)\S*", re.IGNORECASE)
 _LEAD = re.compile(r"^[ \t]*(?:#{1,6}|>|[-*+\u2022]|\|)[ \t]+", re.MULTILINE)
 _MARKS = re.compile(r"[*_~`|#<>\\^{}\[\]]+")
@@ -40,10 +41,10 @@ def clauses(text: str) -> Iterator[tuple[str, str]]:
     """Cut cleaned text into (words, mark): the mark is the punctuation that ends it, for the melody."""
     start = 0
     for found in _END.finditer(text):
-        piece = text[start : found.end()]
-        if not _SHORT.search(piece):
-            yield from _bounded(piece)
-            start = found.end()
+        end = found.end()
+        if not _SHORT.search(text, max(start, end - TAIL), end):
+            yield from _bounded(text[start:end])
+            start = end
     yield from _bounded(text[start:])
 
 

@@ -20,6 +20,7 @@ from exo.models.template import CLOSE, OPEN
 TEXT, ITEMS, DEPTH = 240, 12, 3  # letters in a text, items in a list, levels of free JSON, at most
 CALL_TOKENS = 768  # a call may take this many tokens whatever the reply's limit is
 SIZE = 200_000  # letters of grammar at most
+CHOICES = 2000  # alternatives in a grammar at most: each is looked at for every word of the model
 
 # no \\u escapes: letters are written as they are, and half a pair is no text
 _BASE = r"""char ::= [^"\\\x7F\x00-\x1F] | "\\" ["\\bfnrt]
@@ -37,16 +38,24 @@ def gbnf(schema: dict[str, Any]) -> str:
     minLength, maxLength, minItems, maxItems, minimum and maximum of small ranges of integers (of larger
     ones the sign and the digits). Other keywords are not enforced."""
     writer = _Grammar(schema)
-    name = writer.rule(schema or {"type": "object"}, "")
-    text = f"root ::= {name}\n{_BASE}" + "".join(writer.lines)
-    if len(text) > SIZE:
-        raise BadRequest("read the JSON schema", "its grammar would be too large")
+    try:
+        name = writer.rule(schema or {"type": "object"}, "")
+        text = f"root ::= {name}\n{_BASE}" + "".join(writer.lines)
+        text.encode()  # half a pair of letters is none
+    except BadRequest:
+        raise
+    except RecursionError as error:
+        raise BadRequest("read the JSON schema", "it is too deep") from error
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        why = f"a keyword's value is of the wrong kind ({error})"
+        raise BadRequest("read the JSON schema", why) from error
     return text
 
 
 class _Grammar:
     def __init__(self, whole: dict[str, Any]) -> None:
         self._whole = whole
+        self._size = self._choices = 0
         self.lines: list[str] = []
         self._count = 0
         self._refs: dict[str, str] = {}
@@ -147,13 +156,21 @@ class _Grammar:
                 raise BadRequest("read the JSON schema", f"{where}: nothing is at {path}")
             self._refs[path] = name = self._name()
             inner = self.rule(found, path)  # the name stands before: a schema may hold itself
-            self.lines.append(f"{name} ::= {inner}\n")
+            self._line(name, inner)
         return self._refs[path]
 
     def _add(self, body: str) -> str:
         name = self._name()
-        self.lines.append(f"{name} ::= {body}\n")
+        self._line(name, body)
         return name
+
+    def _line(self, name: str, body: str) -> None:
+        """Refused as it grows: a schema of a few hundred letters can unfold without end."""
+        self.lines.append(f"{name} ::= {body}\n")
+        self._size += len(self.lines[-1])
+        self._choices += body.count(" | ")
+        if self._size > SIZE or self._choices > CHOICES:
+            raise BadRequest("read the JSON schema", "its grammar would be too large")
 
     def _name(self) -> str:
         self._count += 1

@@ -30,6 +30,7 @@ PREFIX_LAYOUT = (
     "q8_0 q8_0 llama-cpp-python 0.3.36"  # what saved prefixes depend on beside the model
 )
 CHAT = ("main", "aux")
+COUNTED = 2_000_000  # letters whose tokens are counted at most, about a second
 
 
 class LocalBackend:
@@ -81,6 +82,9 @@ class LocalBackend:
     async def tokenize(
         self, model: str, messages: tuple[Message, ...] | None, text: str
     ) -> tuple[int, int]:
+        size = len(text) + sum(each.size for each in messages or ())
+        if size > COUNTED:
+            raise BadRequest("count tokens", f"{size} letters; send at most {COUNTED}")
         async with self._pool.lease(self._row(model, CHAT)) as writer:
             window = writer.aux_window if model == "aux" else writer.window
             if messages is None:
@@ -97,7 +101,7 @@ class LocalBackend:
         return done.vectors, done.tokens, done.cut
 
     async def read_wav(self, data: bytes) -> bytes:
-        return await asyncio.to_thread(lambda: to_pcm(from_wav(data)))
+        return await asyncio.to_thread(lambda: to_pcm(from_wav(data, self._longest)))
 
     async def listen(self, language: str, words: bool) -> Listener:
         """Voice activity is held for the whole recording; Whisper only while it transcribes, but its
@@ -113,7 +117,8 @@ class LocalBackend:
         return Ear(vad, lease, language, self._longest, stack)
 
     async def speak(self, request: SpeechRequest) -> tuple[int, AsyncIterator[bytes]]:
-        pieces = list(ear.clauses(ear.clean(request.text)))
+        # in a thread: a book takes seconds, in which others are served
+        pieces = await asyncio.to_thread(lambda: list(ear.clauses(ear.clean(request.text))))
         row = None if request.model == "espeak" else self._voice(request.model)
         if row is None:
             voice = request.voice or self._settings.text("voice.language")

@@ -2,7 +2,7 @@
 idleness; knows no runtime: how a model is loaded and freed is handed in.
 
 Invariant: a model that is in use is never unloaded, one load runs at a time, and what does not fit is
-refused before it is loaded."""
+refused before it is loaded. A load whose client goes away is ended, kept and counted."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ class Pool:
         await self._make_room(row)
         before, began = rss_mb(), time.monotonic()
         try:
-            model = await asyncio.to_thread(self._load, row)
-        except BaseException:
+            model, gone = await _finished(self._load, row)
+        finally:
             give_back()
-            raise
-        give_back()
         took = time.monotonic() - began
         entry = Loaded(row, model, max(1.0, rss_mb() - before), took, used=time.monotonic())
         self._loaded[row.name] = entry
+        if gone:
+            raise gone
         return entry
 
     async def _make_room(self, row: Row) -> None:
@@ -131,6 +131,23 @@ class Pool:
     async def _drop(self, entry: Loaded) -> None:
         del self._loaded[entry.row.name]
         model, entry.model = entry.model, None
-        await asyncio.to_thread(self._free, model)
+        _, gone = await _finished(self._free, model)
         del model
         give_back()
+        if gone:
+            raise gone
+
+
+async def _finished(
+    work: Callable[[Any], Any], argument: Any
+) -> tuple[Any, asyncio.CancelledError | None]:
+    """Run `work` in a thread to its end: a thread cannot be stopped, and a model that nobody took would
+    stay in memory unknown. A cancellation meanwhile is handed back, for the caller to raise."""
+    task = asyncio.ensure_future(asyncio.to_thread(work, argument))
+    gone: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            gone = error
+    return task.result(), gone

@@ -28,6 +28,11 @@ class Message:
     text: str
     calls: tuple[Call, ...] = ()
 
+    @property
+    def size(self) -> int:
+        """Letters that a prompt takes for it, its marks apart."""
+        return len(self.text) + sum(len(each.name) + len(each.arguments) for each in self.calls)
+
 
 @dataclass(frozen=True)
 class Tool:

@@ -140,7 +140,8 @@ class Routes:
         fields: dict[str, bytes] = {}
         pieces: AsyncIterator[bytes]
         if kind.startswith("audio/pcm"):
-            if "rate=" in kind and "rate=16000" not in kind.replace(" ", ""):
+            parameters = [each.strip() for each in kind.split(";")[1:]]
+            if any(each.startswith("rate=") and each != "rate=16000" for each in parameters):
                 raise BadRequest("read audio/pcm", "its rate is not 16000", "send a WAV instead")
             pieces = request.chunks(VOICE_STALL)
         else:

@@ -18,6 +18,7 @@ from exo.models.requests import Call, Message, Tool, compact
 
 REMEMBERED = 512  # replies whose tokens are kept
 CACHED = 2048  # messages whose tokens are kept
+LARGEST = 8192  # tokens of a message that are kept: a text that fits no window is not met again
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 TOOLS = """# Tools
@@ -175,19 +176,21 @@ class Layout:
         if message.role == "assistant":
             return self._assistant(message)
         key = (message, first)
-        if key not in self._cache:
+        tokens = self._cache.pop(key, None)  # two threads lay out: each step must hold by itself
+        if tokens is None:
             text = message.text
             if message.role == "tool":
                 text = f"<tool_response>\n{text}\n</tool_response>"
-            self._cache[key] = [
+            tokens = [
                 *self._llama.tokenize(self.family.head.format(role=self._role(message.role)), True),
                 *self._llama.tokenize(text, False),
                 *self._llama.tokenize(self.family.tail, True),
             ]
+        if len(tokens) <= LARGEST:
+            self._cache[key] = tokens
             while len(self._cache) > CACHED:
                 self._cache.popitem(last=False)
-        self._cache.move_to_end(key)
-        return self._cache[key]
+        return tokens
 
     def _assistant(self, message: Message) -> list[int]:
         text = "\n".join(part for part in (message.text, *map(call_text, message.calls)) if part)

@@ -167,7 +167,7 @@ class Writer:
 
     def _look(self, request: ChatRequest, window: int) -> None:
         """Refuse a text of megabytes without tokenising it, which takes seconds that others wait for."""
-        size = sum(len(each.text) for each in request.messages)
+        size = sum(each.size for each in request.messages)
         if size > window * 8 and size // self.llama.longest >= window:
             raise _overflow(f"it has at least {size // self.llama.longest} tokens", window)
 

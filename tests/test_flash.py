@@ -382,3 +382,27 @@ def test_versions_are_pinned_in_order(root: Path) -> None:
     rows = [line for line in lines if line and not line.startswith("#")]
     assert all(line.count("==") == 1 for line in rows)
     assert rows == sorted(rows, key=lambda row: row.partition("==")[0].lower())
+
+
+def test_portaudio_is_found_however_long_the_list_after_it(machine: Machine) -> None:
+    # ldconfig that still writes when the name was found: a reader that has left would end it
+    machine.program(
+        "ldconfig",
+        "#!/bin/bash\necho libportaudio.so.2\nfor ((i = 0; i < 20000; i++)); do echo lib$i.so; done\n",
+    )
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_home(machine: Machine) -> None:
+    environ = {k: v for k, v in machine.environment().items() if k != "HOME"}
+    done = subprocess.run(
+        machine.command(), env=environ, capture_output=True, text=True, check=False
+    )
+    assert "HOME is not set" in closing(done) and "export HOME" in closing(done)
+
+
+@pytest.mark.parametrize("name", ["a$b", "a{b", 'a"b', "a\\b", "a`b"])
+def test_a_checkout_that_setuptools_cannot_name(machine: Machine, name: str) -> None:
+    machine.checkout = machine.checkout.rename(machine.folder / name)
+    assert f"{machine.checkout} holds one of" in closing(machine.run())

@@ -77,6 +77,17 @@ def test_what_is_no_wav_is_refused(tmp_path: Path, content: bytes) -> None:
         read_wav(path, 16_000)
 
 
+def test_a_rate_that_would_unfold_for_ever_is_refused(tmp_path: Path) -> None:
+    write_wav(tmp_path / "a.wav", bytes(4000), 1)
+    with pytest.raises(BoardError, match="1 samples a second"):
+        read_wav(tmp_path / "a.wav", 16_000)
+
+
+def test_a_path_with_a_zero_byte_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BoardError, match="null byte"):
+        read_wav(tmp_path / "a\0.wav", 16_000)
+
+
 def test_a_missing_file_and_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(BoardError, match="No such file"):
         read_wav(tmp_path / "no.wav", 16_000)

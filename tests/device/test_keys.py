@@ -30,7 +30,7 @@ def names(raw: bytes) -> list[str]:
         (b"\x03", ["Quit"]),
         (b"\x00\x07", []),
         (b"\xff", ["\ufffd"]),
-        (b"\x1b[200~two\nlines \x1b[A\x1b[201~!", ["two lines \x1b[A", "!"]),
+        (b"\x1b[200~two\nlines \x1b[A\x07\xc2\x9b\x1b[201~!", ["two lines [A", "!"]),
     ],
 )
 def test_keys(raw: bytes, expected: list[str]) -> None:

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from exo.core.base.errors import ExoError
 from exo.core.base.unix import reachable
-from exo.device.terminal import cells
+from exo.device.terminal import cells, check
 from PIL import Image
 
 
@@ -30,6 +31,11 @@ def test_cells_are_the_pixels() -> None:
     assert cells(image, braille=False) == ["▘ ", " ▗"]
     assert cells(Image.new("1", (128, 64), 1), braille=True) == ["\u28ff" * 64] * 16
     assert len(cells(Image.new("1", (250, 122)), braille=True)) == 31
+
+
+def test_a_closed_stream_is_no_terminal() -> None:
+    with pytest.raises(ExoError, match="no terminal"):
+        check(None, sys.stdout)
 
 
 class Screen:
@@ -92,13 +98,18 @@ def screen(tmp_path: Path) -> Iterator[Screen]:
 
 
 def test_it_draws_types_answers_and_leaves_the_terminal_as_it_was(screen: Screen) -> None:
-    screen.until(r"╭─ Simulated handheld .*\u28ff.*Quit")  # the clock has full cells
+    # the clock has full cells; it may come with the frame or after it
+    screen.until(r"\A(?=.*\u28ff).*╭─ Simulated handheld .*Quit")
     screen.type("héllo 日本\x7f\x7f")
     screen.until("> héllo")
     screen.type("\r")
     screen.until("[\u2801-\u28ff].*[\u2801-\u28ff]")
     screen.type("\x1b[200~/say nothere.wav\x1b[201~\r")
     screen.until(r"nothere\.wav: .*No such file")
+    screen.type("/say ~nobodyhere/a.wav\r")
+    screen.until(r"nobodyhere/a\.wav: .*No such file")
+    screen.type(f"\x1b[200~/say {'x' * 50_000}\x1b[201~\r")  # a message far wider than the screen
+    screen.until("read xxxx")
     screen.resize(60, 20)
     os.killpg(screen.process.pid, signal.SIGWINCH)
     screen.until("needs 70x21")

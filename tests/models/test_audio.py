@@ -79,3 +79,9 @@ def test_pcm_goes_both_ways() -> None:
     raw = to_pcm(np.array([0.0, 0.5, -2.0, 2.0], np.float32))
     assert from_pcm(raw + b"x").tolist() == pytest.approx([0.0, 0.5, -1.0, 1.0], abs=1e-3)
     assert from_wav(wav_bytes(raw, RATE)).shape == (4,)
+
+
+def test_a_recording_is_measured_before_it_unfolds() -> None:
+    with pytest.raises(BadAudio, match="longer than 2 s"):
+        from_wav(wav(np.zeros(3000, np.float32), 1000, 1, 1), 2)
+    assert len(from_wav(wav(np.zeros(2000, np.float32), 1000, 1, 1), 2)) == 2 * RATE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from typing import Any
 
 import jsonschema
 import pytest
@@ -143,3 +144,31 @@ def test_a_required_call_is_read_back_as_name_and_arguments() -> None:
     many = plan(_asked("required", 2), "auto")
     text = f'{many.start}{{"name": "t1", "arguments": {{"seconds": 4}}}}'
     assert many.read_call(text) == ("t1", '{"seconds": 4}')
+
+
+def _nested(levels: int, wrap: dict[str, Any], key: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        inner = {"a": schema} if key == "properties" else schema
+        schema = {**wrap, key: inner}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {}}, "required": 5},
+        {"properties": {"a": {}}, "required": [["a"]]},
+        {"type": "number", "maximum": float("inf")},
+        {"anyOf": 5},
+        {"allOf": 5},
+        {"allOf": [{"properties": [1]}]},
+        {"const": "\ud800"},
+        {"enum": list(range(5000))},
+        _nested(8, {"type": ["object"] * 30}, "properties"),  # unfolds into 30 to the 8th rules
+        _nested(900, {"type": "array"}, "items"),
+    ],
+)
+def test_a_hostile_schema_is_refused_at_once(schema: dict[str, Any]) -> None:
+    with pytest.raises(BadRequest, match="JSON schema"):
+        gbnf(schema)

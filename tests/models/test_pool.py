@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -135,3 +136,27 @@ def test_a_load_that_fails_leaves_the_pool_as_it_was(world: World) -> None:
 
     asyncio.run(act())
     assert world.events == ["+a"]
+
+
+def test_a_load_whose_client_goes_away_is_kept_and_counted(world: World) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(each: Row) -> str:
+        began.set()
+        assert go_on.wait(10)
+        return world.load(each)
+
+    async def act() -> None:
+        made = Pool(100, 600, slow, world.free)
+        asked = asyncio.create_task(use(made, A))
+        await asyncio.to_thread(began.wait)
+        asked.cancel()
+        asyncio.get_running_loop().call_later(0.05, go_on.set)
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        assert [(each.row.name, each.users) for each in made.loaded()] == [("a", 0)]
+        await use(made, A)
+        await made.close()
+
+    asyncio.run(act())
+    assert world.events == ["+a", "-a"]

@@ -312,6 +312,7 @@ def test_odd_text_is_answered_or_refused_and_never_wedges(server: Server, text: 
         ),
         ("/v1/prefill", {}),
         ("/v1/tokenize", {}),
+        ("/v1/tokenize", {"text": "x" * 3_000_000}),
         ("/v1/embeddings", {"input": 3}),
         ("/v1/embeddings", {"input": "x", "encoding_format": "hex"}),
         ("/v1/audio/speech", {"input": None}),

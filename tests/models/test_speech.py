@@ -122,6 +122,7 @@ def test_activity_says_where_somebody_speaks(server: Server) -> None:
             "bad_request",
         ),
         (b"\0\0" * 100, "audio/pcm;rate=8000", "bad_request"),
+        (b"\0\0" * 100, "audio/pcm; rate=160000", "bad_request"),
         (b"\0\0" * RATE * 125, PCM, "bad_audio"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from exo.models.ear import LONGEST, clauses, clean
 from exo.models.sampling import Decoder, Guard
@@ -40,6 +42,15 @@ def test_no_clause_is_longer_than_a_voice_has_memory_for() -> None:
     pieces = list(clauses(clean("word " * 2000 + "x" * 3000)))
     assert all(len(words) <= LONGEST for words, _ in pieces)
     assert sum(words.count("word") for words, _ in pieces) == 2000
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, "A. " * 70_000, "[a](" * 50_000, "![" * 100_000 + "](x)"]
+)
+def test_hostile_text_is_cleaned_in_one_pass(text: str) -> None:
+    begun = time.process_time()
+    list(clauses(clean(text)))
+    assert time.process_time() - begun < 10  # a quadratic pass takes minutes
 
 
 def _fed(decoder: Decoder, *pieces: bytes) -> str:
