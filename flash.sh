@@ -5,7 +5,7 @@
 # interrupted goes on where it stopped and a finished one is passed over without the network.
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd -P)
 venv=$root/.venv
 python=$venv/bin/python
 marks=$venv/.exo

@@ -39,6 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
     home = Home.find(options.home)
     try:
+        if options.audio_out and not options.audio_out.absolute().parent.is_dir():
+            what = f"write {options.audio_out}"
+            raise ExoError(what, "its folder does not exist", "make it first", code="bad_use")
         if options.script:
             return _scripted(home, options)
         return _interactive(home, options)

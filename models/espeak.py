@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 from exo.core.base.errors import ModelError, ModelMissing
+from exo.models.replies import BadRequest
 
 TIMEOUT = 10.0  # seconds for one clause
 RATE = 22050  # samples a second that espeak-ng writes
@@ -53,5 +54,7 @@ def _run(arguments: list[str], text: str) -> bytes:
         raise ModelError("speak", f"espeak-ng does not start: {error}") from error
     if done.returncode:
         why = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        if why and "voice does not exist" in why[0]:
+            raise BadRequest("speak", why[0], "see `espeak-ng --voices`")
         raise ModelError("speak", f"espeak-ng says: {why[0] if why else done.returncode}")
     return done.stdout

@@ -194,6 +194,8 @@ def test_a_script_with_a_fault_starts_nothing(program: Program) -> None:
 def test_wrong_use_is_2(program: Program) -> None:
     assert program.run("sleep 0", "--nonsense").returncode == 2
     assert program.run("sleep 0", "--board", "nosuch").returncode == 1
+    nowhere = program.run("sleep 0", "--audio-out", str(program.folder / "no" / "out.wav"))
+    assert nowhere.returncode == 2 and "its folder does not exist" in nowhere.stderr
     missing = program.command("sleep 0")
     missing[missing.index("--script") + 1] = str(program.folder / "missing.txt")
     result = subprocess.run(missing, capture_output=True, text=True, timeout=60)

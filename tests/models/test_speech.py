@@ -139,6 +139,12 @@ def test_an_unknown_language_is_refused(server: Server) -> None:
     assert status == 400 and "klingon" in answer["error"]["message"]
 
 
+def test_an_unknown_voice_is_refused(server: Server) -> None:
+    asked = {"input": "hello", "model": "espeak", "voice": "xx"}
+    status, answer = server.ask("/v1/audio/speech", asked)
+    assert status == 400 and "voice does not exist" in answer["error"]["message"]
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\U0001f600", "\u200b", "...", "```\ncode\n```"])
 def test_what_cannot_be_said_is_silence_and_no_fault(server: Server, text: str) -> None:
     status, wav = server.raw("/v1/audio/speech", {"input": text})
