@@ -230,6 +230,7 @@ class HttpServer:
             writer.close()
             with contextlib.suppress(ConnectionError, TimeoutError):
                 await _timed(writer.wait_closed(), 5)
+            writer.transport.abort()  # who does not read the rest by then is cut off
 
     async def _exchange(self, reader: _Reader, writer: asyncio.StreamWriter) -> bool:
         """One request and its answer; returns whether the connection goes on."""
