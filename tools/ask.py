@@ -7,13 +7,13 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from exo.core.base.client import Client
 from exo.core.base.errors import ExoError, ProtocolError
 from exo.core.base.home import Home
-from exo.tools.running import connect
+from exo.tools.running import connect, here
+from exo.tools.transcript import visible
 from exo.tools.turns import run_turn
 
 
@@ -34,12 +34,12 @@ def ask(options: argparse.Namespace) -> int:
         print()
     if outcome.stop_reason in ("end", "length"):
         return 0
-    print(f"exo: {outcome.error or 'stopped: ' + outcome.stop_reason}", file=sys.stderr)
+    _notice(outcome.error or f"stopped: {outcome.stop_reason}")
     return 1
 
 
 def _session(client: Client) -> str:
-    return str(client.call("session.create", cwd=str(Path.cwd()))["session"])
+    return str(client.call("session.create", cwd=str(here()))["session"])
 
 
 def _terminal() -> Callable[[dict[str, Any]], str] | None:
@@ -48,7 +48,7 @@ def _terminal() -> Callable[[dict[str, Any]], str] | None:
         return None
 
     def approve(asked: dict[str, Any]) -> str:
-        print(f"\nexo: {asked['summary']} [risk {asked['risk']}]", file=sys.stderr)
+        print(f"\nexo: {visible(asked['summary'])} [risk {asked['risk']}]", file=sys.stderr)
         print("exo: allow? y = yes, a = always in this session, else no: ", end="", file=sys.stderr)
         sys.stderr.flush()
         answer = sys.stdin.readline().strip().lower()
@@ -58,7 +58,8 @@ def _terminal() -> Callable[[dict[str, Any]], str] | None:
 
 
 def _show(text: str) -> None:
-    print(text, end="", flush=True)
+    # a terminal would obey what a model says; a file or a pipe gets the reply as it is
+    print(visible(text) if sys.stdout.isatty() else text, end="", flush=True)
 
 
 def _quiet(text: str) -> None:
@@ -66,4 +67,4 @@ def _quiet(text: str) -> None:
 
 
 def _notice(text: str) -> None:
-    print(f"exo: {text}", file=sys.stderr)
+    print(f"exo: {visible(text)}", file=sys.stderr)

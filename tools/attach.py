@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from exo.core.base.errors import ExoError, storage_error
 
 FILE_LIMIT = 32_000  # characters of one file
 LIMIT = 64_000  # characters of all files of a message
+_NOWHERE = (OSError, RuntimeError, ValueError)  # too long, not allowed, no such user, zero bytes
 _NAME = re.compile(r'(?<!\S)@(?:"([^"]+)"|([^\s"]+))')
 _RANGE = re.compile(r"(.+):(\d+)(?:-(\d+))?$")
 
@@ -33,10 +35,10 @@ def attach(text: str, folder: Path) -> str:
 def paths(typed: str, folder: Path) -> list[str]:
     """Completions of `typed` (what stands behind @): paths, folders with a slash, 50 at most."""
     head, _, tail = typed.rpartition("/")
-    root = folder / Path(f"{head}/" if head or typed.startswith("/") else ".").expanduser()
     try:
+        root = folder / Path(f"{head}/" if head or typed.startswith("/") else ".").expanduser()
         found = sorted(root.iterdir())
-    except OSError:
+    except _NOWHERE:
         return []
     lead = typed[: len(typed) - len(tail)]
     return [
@@ -47,14 +49,15 @@ def paths(typed: str, folder: Path) -> list[str]:
 
 
 def _find(name: str, folder: Path) -> tuple[Path, int, int] | None:
-    path = folder / Path(name).expanduser()
-    if path.is_file():
-        return path, 0, 0
-    if match := _RANGE.fullmatch(name):
-        path = folder / Path(match[1]).expanduser()
-        start = int(match[2])
-        if path.is_file() and start:
-            return path, start, max(start, int(match[3] or start))
+    with suppress(*_NOWHERE):
+        path = folder / Path(name).expanduser()
+        if path.is_file():
+            return path, 0, 0
+        if match := _RANGE.fullmatch(name):
+            path = folder / Path(match[1]).expanduser()
+            start = int(match[2])
+            if path.is_file() and start:
+                return path, start, max(start, int(match[3] or start))
     return None
 
 

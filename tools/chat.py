@@ -14,14 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from exo.core.base.client import Client
-from exo.core.base.errors import ExoError, ProtocolError, ServiceError
+from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.tools.attach import attach, paths
-from exo.tools.running import connect
+from exo.tools.running import connect, here
 from exo.tools.transcript import Out, Transcript, first, visible
 
 BACK = 2000  # events read again at the start, for turns that run and questions that are open
@@ -87,7 +86,7 @@ class Chat:
             if line.startswith("!"):
                 self._shell(line[1:].strip())
                 return ""
-            return self._say(attach(line.removeprefix("/"), Path.cwd()), "queue")
+            return self._say(attach(line.removeprefix("/"), here()), "queue")
         except ExoError as error:
             self.out.line(str(error), "error")
             return ""
@@ -107,14 +106,14 @@ class Chat:
             self.transcript.asked.pop(asked["request"], None)
             try:
                 self.client.call("approval.respond", request=asked["request"], choice=choice)
-            except ProtocolError as error:
+            except ExoError as error:
                 self.out.line(str(error), "error")
 
     def prefill(self) -> None:
         """Let the model read what comes before the next message, while the person types."""
         try:
             self.client.call("session.resume", session=self.session, prefill=True)
-        except ServiceError:
+        except ExoError:
             return  # only speed is lost
 
     def complete(self, before: str) -> tuple[int, list[str]]:
@@ -123,7 +122,7 @@ class Chat:
             return len(before), [f"/{n}" for n in self.commands if n.startswith(before[1:])]
         word = before.rpartition(" ")[2]
         if word.startswith("@"):
-            return len(word) - 1, paths(word[1:], Path.cwd())
+            return len(word) - 1, paths(word[1:], here())
         return 0, []
 
     # ---- what is typed ---------------------------------------------------------------------------
@@ -148,7 +147,7 @@ class Chat:
         self.out.line("\n".join(lines), "plain" if result["ok"] else "error")
 
     def _grant(self, request: str) -> None:
-        with contextlib.suppress(ProtocolError):  # somebody else was quicker
+        with contextlib.suppress(ExoError):  # somebody else was quicker, or exod restarts
             self.client.call("approval.respond", request=request, choice="allow")
 
     def _command(self, line: str) -> str:
@@ -169,7 +168,7 @@ class Chat:
         self._print(lines)
 
     def _new(self, rest: str) -> None:
-        body = {"cwd": str(Path.cwd())} | ({"title": rest} if rest else {})
+        body = {"cwd": str(here())} | ({"title": rest} if rest else {})
         self._go(str(self.client.call("session.create", **body)["session"]))
 
     def _sessions(self, rest: str) -> None:
@@ -250,7 +249,7 @@ def chat(options: argparse.Namespace) -> int:
     """Turns until the end of input or /quit. Exit 1 when exod goes away for good."""
     home = Home.find(options.home)
     client = connect(home)
-    session = options.session or str(client.call("session.create", cwd=str(Path.cwd()))["session"])
+    session = options.session or str(client.call("session.create", cwd=str(here()))["session"])
     client.call("session.resume", session=session)  # refuses an unknown one before a word is typed
     terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     if terminal:

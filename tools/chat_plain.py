@@ -11,6 +11,7 @@ from typing import Any
 
 from exo.core.base.client import Client
 from exo.tools.chat import Chat
+from exo.tools.transcript import visible
 
 _CHOICES = {"y": "allow", "n": "deny", "a": "allow_always"}
 
@@ -31,6 +32,7 @@ class Plain:
 
     def line(self, text: str, kind: str) -> None:
         self.end()
+        text = visible(text)
         if kind == "user":
             text = f"> {text}"
         if kind in ("notice", "error"):

@@ -16,7 +16,7 @@ from typing import Any
 
 from exo.core.base.client import Client
 from exo.tools.chat import Chat
-from exo.tools.transcript import fold
+from exo.tools.transcript import fold, visible
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -59,6 +59,7 @@ class PromptScreen:
 
     def line(self, text: str, kind: str) -> None:
         self.end()
+        text = visible(text)
         if kind == "user":
             text = f"> {text}"
         if colour := _COLOURS.get(kind):

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, storage_error
+from exo.tools.transcript import visible
 
 # name -> (module, function, help, arguments); every command also takes --home and --json
 Arguments = tuple[tuple[tuple[str, ...], dict[str, Any]], ...]
@@ -72,11 +75,12 @@ def _late(module: str, function: str) -> Callable[[argparse.Namespace], int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry of the script `exo`."""
+    _open_streams()
     options = parser().parse_args(arguments)
     try:
         return int(options.run(options) or 0)
     except ExoError as error:
-        print(f"exo: {error}", file=sys.stderr)
+        print(f"exo: {visible(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -84,6 +88,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # the reader of our output went away (`exo ... | head`): nothing is left to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:  # most likely of our output: a disk that is full
+        print(f"exo: {storage_error(options.command, error)}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _open_streams() -> None:
+    """Let standard streams that are closed lead nowhere, before another file takes their number, and
+    those of a locale without umlauts replace what they cannot say."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - for good
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,21 @@ import time
 from pathlib import Path
 
 from exo.core.base.client import Client
-from exo.core.base.errors import ServiceError
+from exo.core.base.errors import ExoError, ServiceError
 from exo.core.base.files import read_pid
 from exo.core.base.home import Home
 from exo.core.base.unix import reachable
 
 IDLE = 600.0  # seconds a background Exo stays without a client, a turn or a timer
 START = 60.0  # seconds it may take to answer
+
+
+def here() -> Path:
+    """The folder in which the command was started. Raises ExoError when it is gone."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise ExoError("work in this folder", "it is gone", "go to one that is there") from error
 
 
 def connect(home: Home) -> Client:

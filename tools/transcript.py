@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 KEPT = 200  # tool outputs that can be shown in full
+_TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # Unicode TR9
 ARGUMENTS = 44  # characters of a call's arguments in its line
 
 
@@ -148,9 +149,12 @@ class Transcript:
 
 
 def visible(text: str) -> str:
-    """Text without what a terminal would obey: escape sequences and other control characters."""
+    """Text without what a terminal would obey: escape sequences and other control characters, and
+    those that turn the order of what follows (a command to approve must read as it runs)."""
     return "".join(
-        c for c in text if c in "\n\t" or ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0
+        c
+        for c in text
+        if c in "\n\t" or ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0 and c not in _TURNS
     ).replace("\t", "    ")
 
 

@@ -167,6 +167,8 @@ class ContextEngine:
         total = weight(draft, measure)
         if total > NEAR * budget or full < 1:
             total = await self.meter.total(draft) or total
+            if self._store.state(session) is not state:  # an undo came in between
+                return await self._request(session, limits, recall, full)
         ready = self._ready(state, (state.count - limits.tail) // LEAF)
         stepped = limits.step and ready - state.start // LEAF >= limits.step
         if total > full * budget or stepped:

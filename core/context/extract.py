@@ -15,18 +15,24 @@ from exo.core.protocol.schema import Message
 
 EXACT, OPEN = "Exact: ", "Open: "
 LONGEST = 160  # characters of one lifted thing
+SCANNED = 16_000  # characters of a message that rules look at, from both ends
+MOST = 100  # things lifted out of one message: more than a summary has room for
 
+# how often each part may repeat is bounded: in a long word or line every place is a start, and without
+# bounds each of them would be followed to the end
 _UNIT = r"(?:\s?(?:%|°C|°F|[kMGT]i?B|[kMm]?[gWVAl]|kWh|m²|[kcm]?m|ms|s|min|h|rpm|Hz|€|\$|£)(?!\w))"
 _PATTERNS = [
     r"`[^`\n]{2,160}`",
     # programs with options: the flag tells a command from a sentence
-    r"(?m)\b[a-z][\w.-]+ (?:[\w./:@-]+ )*-{1,2}\w[^\n]*?(?=$|[,;]| and | und | et |\.(?:\s|$))",
-    r"\w+://[^\s<>\"')\]]+[\w/]",
-    r"(?:~|\.{1,2})?(?:/[\w@.+:-]+)+[\w/]|\b[\w@+-]+(?:/[\w@.+:-]+)*\.[A-Za-z]\w{0,5}\b(?:::\w+)*",
+    r"(?m)\b[a-z][\w.-]{1,60} (?:[\w./:@-]{1,80} ){0,9}-{1,2}\w[^\n]*?"
+    r"(?=$|[,;]| and | und | et |\.(?:\s|$))",
+    r"\b\w{1,20}://[^\s<>\"')\]]+[\w/]",
+    r"(?:~|\.{1,2})?(?:/[\w@.+:-]+)+[\w/]"
+    r"|\b[\w@+-]{1,80}(?:/[\w@.+:-]{1,80}){0,9}\.[A-Za-z]\w{0,5}\b(?:::\w+)*",
     r"(?m)\b\w*(?:Error|Exception|Warning)\b: [^\n]{3,120}?(?=$|\.(?:\s|$)|;)",
     r"(?<=: )[a-z][^\n.:]{2,60}\([^)\n]{3,80}\)",
     r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?\b|\b\d{1,2}\.\d{1,2}\.(?:\d{2,4})?|\b\d{1,2}[:h]\d\d\b",
-    r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]*\w{3,}[\w-]*\b",  # part numbers, hashes, codes
+    r"\b(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])[\w-]{0,80}\w{3,80}[\w-]{0,80}\b",  # part numbers, hashes, codes
     rf"\b\d+(?:[.,\s’']\d+)*(?:{_UNIT}|\s[^\W\d_]{{3,12}}\b)?",
 ]
 _TITLE = r"(?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|M|Mme|Sr|Sra|Tante|Onkel|Aunt|Uncle)\b\.?\s"
@@ -92,7 +98,7 @@ def digest(messages: Iterable[Message]) -> Digest:
     said: list[str] = []
     open_ = ""
     for message in messages:
-        text = redact(plain(message))
+        text = _ends(redact(plain(message)))
         exact += facts(text)
         if message.role == "user":
             said.append(_clip(" ".join(text.split()), 80))
@@ -116,6 +122,8 @@ def facts(text: str) -> list[str]:
             worth = (
                 len(piece) > 1 and not piece.isalpha() and MARK not in piece and "; " not in piece
             )
+            if len(taken) == MOST:
+                break
             if worth and not any(a < end and start < b for a, b in taken):
                 taken.append((start, end))
     return [text[a:b].strip()[:LONGEST] for a, b in sorted(taken)]
@@ -142,6 +150,11 @@ def plain(message: Message) -> str:
 def _unique(items: Iterable[str]) -> tuple[str, ...]:
     kept = list(dict.fromkeys(items))
     return tuple(a for a in kept if not any(a != b and a in b for b in kept))
+
+
+def _ends(text: str) -> str:
+    half = SCANNED // 2
+    return text if len(text) <= SCANNED else f"{text[:half]}\n{text[-half:]}"
 
 
 def _clip(text: str, room: int) -> str:

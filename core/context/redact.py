@@ -16,9 +16,9 @@ _NAMED = (
 )
 # the word, a few words between ("the PIN of the safe is"), then a sign or a verb of naming
 _ASSIGNED = re.compile(
-    rf"(?P<head>[\w.-]*(?:{_NAMED})\b[^\s=:]{{0,12}}(?:\s+[^\s:=]+){{0,5}}?"
+    rf"(?P<head>(?:{_NAMED})\b[^\s=:]{{0,12}}(?:\s+[^\s:=]+){{0,5}}?"
     r"(?:\s*(?:=>|:=|=|:|：)\s*|\s+(?:is|ist|lautet|est|es|war|was)\s+))"
-    r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|[^\n]+)",
+    r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|\S+)",
     re.I,
 )
 _WHOLE = tuple(
@@ -44,21 +44,23 @@ def redact(text: str) -> str:
     for pattern in _WHOLE:
         text = pattern.sub(MARK, text)
     text = _CARD.sub(lambda found: MARK if _luhn(found[0]) else found[0], text)
-    text = "\n".join(_ASSIGNED.sub(_value, line) for line in text.split("\n"))
+    text = "\n".join(map(_values, text.split("\n")))
     return _LONG.sub(lambda found: MARK if _random(found[0]) else found[0], text)
 
 
-def _value(found: re.Match[str]) -> str:
-    """One word, or what is quoted; after a passphrase the rest of the line."""
-    value = found["value"]
-    if value.startswith(MARK):
-        return found[0]
-    if re.search(r"phrase", found["head"], re.I):
-        return found["head"] + MARK
-    if value[0] in "\"'" and value[-1] == value[0]:
-        return found["head"] + MARK
-    word, gap, rest = value.partition(" ")
-    return found["head"] + MARK + gap + redact(rest)
+def _values(line: str) -> str:
+    """Each value that has a name: one word, or what is quoted; after a passphrase the rest of the line.
+    Not by `sub` and a recursion: a line may hold thousands."""
+    parts, at = [], 0
+    while found := _ASSIGNED.search(line, at):
+        begin, end = found.span("value")
+        if found["value"].startswith(MARK):
+            end = begin + len(MARK)
+        elif re.search(r"phrase", found["head"], re.I):
+            end = len(line)
+        parts += [line[at:begin], MARK]
+        at = end
+    return "".join([*parts, line[at:]])
 
 
 def _luhn(number: str) -> bool:

@@ -138,11 +138,12 @@ class Sessions:
         return unanswered([from_json(Message, json.loads(row[0]), "message") for row in rows])
 
     def sent(self, session: str, message: str) -> str:
-        """The turn of a message of the person that was accepted already, "" for a new one. Raises
-        ProtocolError bad_body when the id is another message's."""
+        """The turn of a message of the person that was accepted already (and maybe undone since), ""
+        for a new one. Raises ProtocolError bad_body when the id is another message's."""
         query = (
             "SELECT session, turn FROM messages WHERE id = ?1"
             " UNION ALL SELECT session, turn FROM waiting WHERE message = ?1"
+            " UNION ALL SELECT session, turn FROM outbox WHERE key = ?1"
         )
         for found, turn in self._database.rows(query, message):
             if found != session:

@@ -120,7 +120,9 @@ def question(tool: str, args: dict[str, Any], needs: str = "") -> str:
         "send_message": "Send to {to}: {text}",
     }
     if tool in forms:
-        return forms[tool].format(**args)
+        more = {name: args[name] for name in ("headers", "body", "channel") if args.get(name)}
+        text = forms[tool].format(**args)
+        return text + (f" {json.dumps(more, ensure_ascii=False)}" if more else "")
     return f"{tool} {json.dumps(args, ensure_ascii=False)}" + (f" ({needs})" if needs else "")
 
 

@@ -13,6 +13,7 @@ from exo.core.base.errors import ExoError
 
 Repeat = Literal["daily", "weekdays", "weekly", "monthly"]
 MORNING = datetime.time(9)
+FAR = 9000  # the last year; past 9999 there are no dates to count on with
 _DAYS = {"today": 0, "heute": 0, "tomorrow": 1, "morgen": 1, "übermorgen": 2}
 _ENGLISH = "monday tuesday wednesday thursday friday saturday sunday"
 _GERMAN = "montag dienstag mittwoch donnerstag freitag samstag sonntag"
@@ -39,6 +40,8 @@ def read_time(text: str, now: datetime.datetime) -> datetime.datetime:
     wall = now.replace(tzinfo=None)
     try:
         found = _read(" ".join(text.split()), wall)
+        if found.year > FAR:
+            raise ValueError("that is too far off")
     except (OverflowError, ValueError) as error:
         do = 'write "18:30", "tomorrow 9:00", "monday 9:00", "in 20 minutes" or "2026-12-24T18:00"'
         raise ExoError(f"read the time {text!r}", str(error), do) from error

@@ -19,7 +19,6 @@ from typing import Any
 
 from exo.core.base.errors import ExoError
 from exo.core.toolbox.registry import Context, Output
-from exo.core.toolbox.workers import in_thread
 
 KEEP = 8_000_000  # characters of output that are kept; a program may write more
 SHOW = 100_000  # characters of output that are shown while it runs
@@ -65,9 +64,7 @@ async def bash(context: Context, command: str, timeout: float = 60.0, join: floa
     except OSError as error:
         raise ExoError("run a command", f"the shell does not start: {error}") from error
     # ended, but not yet reaped: until it is, its number cannot be given to another process
-    ended = asyncio.ensure_future(
-        in_thread(os.waitid, os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    )
+    ended = asyncio.create_task(_ended(process.pid))
     output = _Collector(context.emit, join)
     reading = asyncio.create_task(output.read(process, ended))
     notes = []
@@ -78,7 +75,7 @@ async def bash(context: Context, command: str, timeout: float = 60.0, join: floa
             await asyncio.wait({reading}, timeout=DRAIN)
     finally:
         left = not reading.done()
-        await asyncio.shield(_end(process, mark))
+        await asyncio.shield(_end(process, mark, ended))
         await asyncio.wait({reading}, timeout=DRAIN)
         reading.cancel()
         await asyncio.gather(reading, ended, return_exceptions=True)
@@ -128,17 +125,29 @@ class _Collector:
             pipe.close()
 
 
-async def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+async def _ended(pid: int) -> None:
+    """Return once the process has ended. Holds no thread: as many commands may run as are asked for."""
+    loop, handle, end = asyncio.get_running_loop(), os.pidfd_open(pid), asyncio.Event()
+    loop.add_reader(handle, end.set)
+    try:
+        await end.wait()
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
+
+
+async def _end(process: subprocess.Popen[bytes], mark: str, ended: asyncio.Task[None]) -> None:
     """Kill the group and whatever carries the mark, until nothing is left."""
     for _ in range(20):
         _kill(os.killpg, process.pid)
-        left = await in_thread(marked, mark)
+        left = await asyncio.to_thread(marked, mark)
         for pid in left:
             _kill(os.kill, pid)
         if not left:
             break
         await asyncio.sleep(0.02)
-    await in_thread(process.wait)
+    await asyncio.wait({ended})
+    process.wait()
 
 
 def _kill(kill: Callable[[int, int], None], number: int) -> None:

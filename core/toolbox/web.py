@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+import zlib
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 BODY_LIMIT = 1_000_000  # bytes of an answer, unpacked
 HOPS = 5
 SILENCE = 30.0  # seconds
+# charsets that are decoded in a blink; a server may name `punycode` and hold up exod for minutes
+_CHARSET = re.compile(r"utf|ascii|iso|latin|windows|cp\d|koi8|gb|big5|shift|euc", re.I)
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -41,6 +44,7 @@ async def http_request(
     try:
         async with httpx.AsyncClient(timeout=SILENCE, trust_env=False) as client:
             request = client.build_request(method, url, headers=headers, content=content)
+            request.headers["accept-encoding"] = "gzip"
             for _ in range(HOPS + 1):
                 private = await check(str(request.url), not private)
                 answer = await client.send(request, stream=True)
@@ -50,7 +54,7 @@ async def http_request(
                     request = answer.next_request
                 finally:
                     await answer.aclose()  # unread: the body of a redirect may have no end
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, zlib.error) as error:
         raise ExoError(f"{method} {url[:200]}", str(error) or type(error).__name__) from error
     raise ExoError(f"{method} {url[:200]}", f"more than {HOPS} redirects")
 
@@ -106,12 +110,20 @@ async def _read(answer: httpx.Response) -> str:
     kind = answer.headers.get("content-type", "")
     head = f"HTTP {answer.status_code} {answer.reason_phrase} {kind}".strip()
     body = b""
-    async for piece in answer.aiter_bytes(65536):
+    async for piece in answer.aiter_raw(65536):
         body += piece
         if len(body) > BODY_LIMIT:
             break
+    # not httpx's decoders: a packed kilobyte may become gigabytes, and a server may pack twice
+    coding = answer.headers.get("content-encoding", "identity").strip().lower()
+    if coding in ("gzip", "x-gzip", "deflate"):
+        body = zlib.decompressobj(47).decompress(body, BODY_LIMIT + 1)
+    elif coding not in ("identity", ""):
+        return f"{head}\n[{len(body)} bytes packed as {coding[:40]}]"
     if b"\0" in body[:8192]:
         return f"{head}\n[{len(body)} bytes that are no text]"
     cut = f"\n[cut after {BODY_LIMIT} bytes]" if len(body) > BODY_LIMIT else ""
-    text = body[:BODY_LIMIT].decode(answer.encoding or "utf-8", "replace")
+    charset = answer.encoding or ""
+    charset = charset if _CHARSET.match(charset) else "utf-8"
+    text = body[:BODY_LIMIT].decode(charset, "replace")
     return f"{head}\n\n{text}{cut}"

@@ -15,18 +15,21 @@ from typing import Any, TypeVar
 from exo.core.base.errors import ExoError
 
 T = TypeVar("T")
-LIMIT = 32  # threads at once; more means that calls before never came back
-GRACE = 3.0  # seconds a cancelled task may take to clean up
+LIMIT = 32  # threads at once; more, for longer than GRACE, means that calls before never came back
+GRACE = 3.0  # seconds a cancelled task may take to clean up, and a call may wait for a thread
 _free = threading.Semaphore(LIMIT)
 
 
 async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """Return what `function` returns, from a daemon thread. Raises what it raises, and ExoError when
     too many threads hang."""
-    if not _free.acquire(blocking=False):
-        why = f"{LIMIT} calls before it still hang"
-        raise ExoError("start a thread", why, "look for the plugin in the log, restart exod")
     loop = asyncio.get_running_loop()
+    end = loop.time() + GRACE
+    while not _free.acquire(blocking=False):
+        if loop.time() > end:
+            why = f"{LIMIT} calls before it still hang"
+            raise ExoError("start a thread", why, "look for the plugin in the log, restart exod")
+        await asyncio.sleep(0.02)
     future: asyncio.Future[T] = loop.create_future()
 
     def settle(value: Any, error: BaseException | None) -> None:
@@ -42,10 +45,8 @@ async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         error: BaseException | None = None
         try:
             value = function(*args, **kwargs)
-        except (StopIteration, SystemExit, KeyboardInterrupt) as caught:  # no future takes these
-            error = RuntimeError(f"{type(caught).__name__}: {caught}")
         except BaseException as caught:  # noqa: BLE001 - handed to the caller
-            error = caught
+            error = _tame(caught)
         finally:
             _free.release()
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
@@ -80,13 +81,26 @@ async def within(seconds: float | None, work: Awaitable[T]) -> T:
 
 
 async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call `function`: a coroutine function here, any other in a thread."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 - objects with an async __call__
-    ):
-        return await function(*args, **kwargs)
-    value = await in_thread(function, *args, **kwargs)
-    return await value if inspect.isawaitable(value) else value
+    """Call `function`: a coroutine function here, any other in a thread. What it raises is an
+    Exception: its sys.exit() would end the loop, and so exod."""
+    try:
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - objects with an async __call__
+        ):
+            return await function(*args, **kwargs)
+        value = await in_thread(function, *args, **kwargs)
+        return await value if inspect.isawaitable(value) else value
+    except asyncio.CancelledError:
+        raise
+    except BaseException as caught:  # noqa: BLE001 - handed to the caller
+        raise _tame(caught) from caught.__cause__
+
+
+def _tame(caught: BaseException) -> Exception:
+    """What was raised; in another's place when no future takes it or `except Exception` lets it pass."""
+    if isinstance(caught, Exception) and not isinstance(caught, StopIteration):
+        return caught
+    return RuntimeError(f"{type(caught).__name__}: {caught}")
 
 
 def _look(task: asyncio.Future[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -99,6 +100,26 @@ def test_ask_says_why_exo_does_not_start(exo: Exo, home: Home) -> None:
     assert result.returncode == 1 and result.stdout == b""
     last = result.stderr.decode().splitlines()[-1]
     assert last.startswith("exo: start exod") and "turn.rounds" in last
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "out", "says"),
+    [
+        ("{ask} <&-", 0, "You said: grün\n", ""),
+        ("{ask} >&-", 0, "", ""),
+        ("{ask} >/dev/full", 1, "", "the disk is full"),
+        ("mkdir gone; cd gone; rmdir ../gone; {ask}", 1, "", "work in this folder: it is gone"),
+        ("PYTHONIOENCODING=ascii {ask}", 0, "You said: gr?n\n", ""),
+    ],
+)
+def test_ask_in_odd_places(
+    exo: Exo, home: Home, tmp_path: Path, shell: str, code: int, out: str, says: str
+) -> None:
+    exo("ask", "start")
+    line = shell.format(ask=f"{shlex.join(COMMAND)} ask --home {home.root} grün")
+    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout.decode()) == (code, out)
+    assert says in done.stderr.decode() and b"Traceback" not in done.stderr
 
 
 def test_ask_on_a_home_that_is_a_file_says_so(exo: Exo, home: Home) -> None:

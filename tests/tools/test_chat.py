@@ -322,6 +322,7 @@ def test_transcript_knows_open_approvals_from_before():
 
 def test_what_a_terminal_would_obey_is_not_shown():
     assert visible("a\x1b]0;x\x07b\x9bc\x7f\td") == "a]0;xbc    d"
+    assert visible("rm x\u202e txt.a\u2066 שלום\u200f") == "rm x txt.a שלום\u200f"
     assert fold({"a": 1, "b": "é\n"}) == '{"a": 1, "b": "é\\n"}'
 
 
@@ -332,6 +333,9 @@ def test_attached_files_have_limits(tmp_path):
     assert len(attach("see @big.txt @big.txt @big.txt", tmp_path)) < 65_000
     assert "spaced" in attach('see @"a b.txt", please', tmp_path)
     assert attach("mail me@big.txt or @nobody or @", tmp_path) == "mail me@big.txt or @nobody or @"
+    for none in ("@~nobody-here/x", "@" + "x" * 300, "@x\0y"):
+        assert attach(none, tmp_path) == none
+    assert paths("~nobody-here/x", tmp_path) == []
     with pytest.raises(ExoError, match="no text file"):
         attach("@raw", tmp_path)
     assert paths("a", tmp_path) == ["a b.txt"] and paths("nope/", tmp_path) == []

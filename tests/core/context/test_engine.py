@@ -261,6 +261,32 @@ def test_undo_forgets_what_it_must_and_no_more(bench: Bench) -> None:
     asyncio.run(run())
 
 
+def test_undo_while_the_tokenizer_counts_leaves_no_summary_of_what_is_gone(bench: Bench) -> None:
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def count(role: str, what: Any) -> tuple[int, int]:
+        asked.set()
+        await answered.wait()
+        return 4000, 4096
+
+    async def run() -> None:
+        bench.talk(4)
+        await bench.build()
+        bench.model.gone, bench.model.count = True, count  # type: ignore[method-assign]
+        bench.talk(60, words=40)
+        rest = asyncio.create_task(bench.engine.rest(bench.session))
+        await asked.wait()
+        with bench.database.transaction() as link:
+            link.execute("DELETE FROM messages WHERE n > 10")
+            bench.engine.forget_after(bench.session, "m10")
+        answered.set()
+        await rest
+        assert bench.database.rows("SELECT * FROM nodes WHERE last > 10") == []
+        assert seen(await bench.build()) == list(range(1, 11))
+
+    asyncio.run(run())
+
+
 def test_undo_stops_a_summary_of_what_is_gone(bench: Bench) -> None:
     async def run() -> None:
         bench.talk(40)

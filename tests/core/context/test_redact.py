@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from exo.core.context import extract
+from exo.core.context.extract import digest
 from exo.core.context.redact import MARK, redact
+from exo.core.protocol.schema import Message
 from exo.tools.benches.planted import PLANTED, conversation, with_tools
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,3 +39,17 @@ def test_rules_keep_no_secret_in_any_shape() -> None:
 @given(st.text(max_size=300))
 def test_redacting_twice_changes_nothing(text: str) -> None:
     assert redact(redact(text)) == redact(text)
+
+
+@pytest.mark.parametrize(
+    "part", ["x", "a-", "a.", "/a", "a/a.", "1a-", "ab ", "A1 ", "12.5,7;\n", "pin=1 ", "Ab ", "`a"]
+)
+def test_long_words_lines_and_tables_take_no_time(part: str) -> None:
+    """Where the cost grew with the square of the length, each of these held up exod for minutes."""
+    begun = time.monotonic()
+    digest([Message("1", "user", part * (200_000 // len(part)))])
+    assert time.monotonic() - begun < 10
+
+
+def test_a_line_may_hold_many_secrets() -> None:
+    assert redact("pin: 1234 " * 3000) == ("pin: [secret] " * 3000)

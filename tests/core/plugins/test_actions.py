@@ -94,6 +94,23 @@ def test_always_holds_for_the_same_command_in_the_same_session(run: Run) -> None
     )
 
 
+def test_always_holds_for_what_is_sent_too(run: Run) -> None:
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+        for n, body in enumerate(["a", "a", "b"]):
+            args = {"method": "POST", "url": "http://127.0.0.1:9/", "body": body}
+            task = asyncio.create_task(
+                bench.call("tool.run", session=session, tool="http_request", args=args)
+            )
+            if n != 1:
+                event = await answer(bench, "allow_always", bench.hub.seq)
+                assert event["body"]["summary"].endswith(f'{{"body": "{body}"}}')
+            await asyncio.wait_for(task, 10)
+        assert len(bench.events("approval.requested")) == 2
+
+    run(test, env={"EXO_TOOLS_HTTP": "true"})
+
+
 def test_nobody_answers_and_that_means_no(run: Run) -> None:
     async def test(bench: Any) -> None:
         bench.engine._approvals._timeout = 0.1

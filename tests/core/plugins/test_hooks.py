@@ -33,6 +33,22 @@ def exiting(**facts: Any) -> None:
     raise SystemExit(3)
 
 
+async def exiting_async(**facts: Any) -> None:
+    raise SystemExit(3)
+
+
+class Odd(BaseException):
+    """What no `except Exception` takes."""
+
+
+async def odd_async(**facts: Any) -> None:
+    raise Odd
+
+
+def odd(**facts: Any) -> None:
+    raise Odd
+
+
 def hanging(**facts: Any) -> None:
     time.sleep(1)
 
@@ -53,7 +69,8 @@ def wrong_arguments(a: int, b: int) -> None:
     pass
 
 
-FAILING = [raising, exiting, hanging, hanging_async, nonsense, a_word, wrong_arguments]
+FAILING = [raising, exiting, exiting_async, odd, odd_async]
+FAILING += [hanging, hanging_async, nonsense, a_word, wrong_arguments]
 
 
 @pytest.mark.parametrize("failing", FAILING)

@@ -91,6 +91,7 @@ BROKEN = {
     "imports": ("import nothing_of_that_name\n", "No module named"),
     "syntax": ("def register(ctx:\n", "SyntaxError"),
     "exits": ("def register(ctx):\n    {good}\n    raise SystemExit(1)\n", "SystemExit"),
+    "odd": ("class Odd(BaseException): pass\nraise Odd\n", "Odd"),
     "hangs": ("import time\ndef register(ctx):\n    {good}\n    time.sleep(3)\n", "did not finish"),
     "empty": ("x = 1\n", "neither register(ctx) nor"),
     "badhook": ("def register(ctx):\n    {good}\n    ctx.register_hook('x', print)\n", "hook 'x'"),

@@ -90,6 +90,7 @@ def test_tcp_wants_the_token_for_everything(exod):
     # a page of another site, a rebound name
     assert ask(port, "POST", "/command", HELLO, Origin="http://evil.example", **right)[0] == 403
     assert ask(port, "POST", "/command", HELLO, Origin="null", **right)[0] == 403
+    assert ask(port, "POST", "/command", HELLO, Origin="http://[::", **right)[0] == 403
     status, body, _ = ask(port, "POST", "/command", HELLO, Host="evil.example", **right)
     assert (status, body["error"]["code"]) == (403, "bad_host")
     assert ask(port, "POST", "/command", HELLO, Host="localhost:1", **right)[0] == 200

@@ -10,6 +10,19 @@ from exo.core.engine.titles import clean
 from exo.core.protocol.schema import Call, Message
 
 
+def test_what_is_sent_again_after_its_undo_is_answered_and_not_said_again(run):
+    async def test(bench):
+        session = await bench.session()
+        await bench.say(session, "hello")
+        [sent] = bench.database.rows("SELECT key, turn FROM outbox")
+        await bench.call("session.undo", session=session)
+        said = {"session": session, "text": "hello", "message": sent[0]}
+        assert (await bench.call("turn.send", **said))["turn"] == sent[1]
+        assert await bench.texts(session) == []
+
+    run(test)
+
+
 def test_fork_copies_up_to_a_message_and_names_its_parent(run):
     async def test(bench):
         session = await bench.session()

@@ -133,6 +133,12 @@ def test_nine_stays_nine_when_summer_time_begins(berlin: None) -> None:
 # ---- through the engine --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("text", ["9999-12-31T23:59-14:00", "9999-12-31", "in 2700000 days"])
+def test_a_time_at_the_end_of_all_dates_is_refused(text: str) -> None:
+    with pytest.raises(ExoError, match="that is too far off"):
+        read_time(text, NOW)
+
+
 def test_reminders_ring_repeat_and_survive_a_restart(run: Any) -> None:
     clock = FakeClock(round(NOW.timestamp() * 1000))
 

@@ -157,11 +157,12 @@ def test_commands_run_side_by_side(tmp_path: Path) -> None:
     async def test() -> float:
         begun = time.monotonic()
         context = Context("s", tmp_path)
-        done = await asyncio.gather(*(bash(context, "sleep 0.5; echo x") for _ in range(8)))
-        assert all(output.text == "x\n" for output in done)
+        done = await asyncio.gather(*(bash(context, "sleep 0.5; echo x") for _ in range(40)))
+        assert all(output.text == "x\n" and output.ok for output in done)
         return time.monotonic() - begun
 
-    assert asyncio.run(test()) < 8 * 0.5  # one after the other would take this long at least
+    assert asyncio.run(test()) < 40 * 0.5  # one after the other would take this long at least
+    assert not children()
 
 
 def test_what_a_killed_exod_left_is_ended_at_the_next_start(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -32,10 +34,17 @@ class Handler(BaseHTTPRequestHandler):
             data, kind = b"\0\1", "application/octet-stream"
         elif self.path == "/latin":
             data, kind = b"gr\xfcn", "text/plain; charset=latin-1"
+        elif self.path == "/puny":
+            data, kind = b"a-" + b"b" * 300_000, "text/plain; charset=punycode"
+        coding = self.path[1:].replace("-", ", ") if "gzip" in self.path else ""
+        for _ in coding.split():
+            data = gzip.compress(data if b"\x1f" in data else b"z" * 50_000_000)
         self.send_response(302 if place else 404 if self.path == "/none" else 200)
         if place:
             self.send_header("Location", place)
         self.send_header("Content-Type", kind)
+        if coding:
+            self.send_header("Content-Encoding", coding)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if self.command != "HEAD":
@@ -60,6 +69,15 @@ def server() -> Iterator[str]:
 
 def ask(method: str, url: str, **more: Any) -> str:
     return asyncio.run(http_request(Context("s", None), method, url, **more))  # type: ignore[arg-type]
+
+
+def test_an_answer_cannot_cost_more_than_its_limit(server: str) -> None:
+    begun = time.monotonic()
+    packed = ask("GET", server + "/gzip")
+    assert packed.endswith("[cut after 1000000 bytes]") and packed.count("z") > 999_000
+    assert ask("GET", server + "/gzip-gzip").endswith("bytes packed as gzip, gzip]")
+    assert ask("GET", server + "/puny").endswith("a-" + "b" * 300_000)
+    assert time.monotonic() - begun < 15  # httpx and punycode need minutes and gigabytes
 
 
 def test_text_comes_back_with_its_status(server: str) -> None:
