@@ -306,7 +306,9 @@ class Handheld:
             self._notice_voice = 0
         if (event.part, event.why) != self.muted:  # once, not with every reply
             self.muted = (event.part, event.why)
-            self.notices.append(Notice("error", self.texts(f"error.{event.part}", why=event.why)))
+            self.notices.append(
+                Notice("error", self.texts(f"error.{event.part}", why=event.why), aloud=False)
+            )
         if self.reply.mute(event.ticket):
             self.rest()
 
@@ -400,7 +402,8 @@ class Handheld:
         if self.machine.tick():
             self._timed_out(state)
         if self.notices and self._free():
-            self._say_notice("notice", self.notices.popleft())
+            notice = self.notices.popleft()
+            self._say_notice("notice", notice, notice.aloud)
 
     def _timed_out(self, state: str) -> None:
         if state == "listening":

@@ -160,9 +160,9 @@ class Voice:
                     if sound.ticket == self._ticket:
                         self._post(Spoken(sound.ticket))
                     continue
-                if sound.place >= 0:
-                    self._post(Uttered(sound.ticket, sound.place))
                 self._speaker.play(sound.pcm, sound.rate)
+                if sound.place >= 0:  # only what the speaker took has sounded
+                    self._post(Uttered(sound.ticket, sound.place))
                 if sound.ticket != self._ticket:
                     self._speaker.stop()  # cancelled between the look above and the play
             except BoardError as error:

@@ -22,6 +22,7 @@ class Notice:
     level: str
     text: str
     title: str = ""
+    aloud: bool = True
 
 
 def take(device: Handheld, event: dict[str, Any]) -> None:

@@ -46,7 +46,9 @@ class Whisper:
         self._mel = mel_filters(self._bins)
         self._begin = self._token("<|startoftranscript|>")
         self._end = self._token("<|endoftext|>")
-        self._task = [self._token("<|transcribe|>"), self._token("<|notimestamps|>")]
+        self._many = bool(self._model.is_multilingual)  # the .en models hear English alone
+        self._task = [self._token("<|transcribe|>")] if self._many else []
+        self._task.append(self._token("<|notimestamps|>"))
         import numpy as np
 
         self.transcribe(np.zeros(RATE, np.float32), [(0.0, 1.0)], "en")  # warm: first use is slow
@@ -57,6 +59,12 @@ class Whisper:
         """(text, language) of the spans of `speech`. `language` "" asks the model. Raises BadRequest for
         a language that the model does not know."""
         texts: list[str] = []
+        if not self._many and language not in ("", "en"):
+            why = f"the model that is installed hears English alone, not {language!r}"
+            raise BadRequest(
+                "transcribe", why, "set voice.language = en, or install a larger model"
+            )
+        language = language or ("" if self._many else "en")
         for start, end in _pieces(speech, len(samples) / RATE):
             part = samples[int(start * RATE) : int(end * RATE)]
             encoded = self._encode(part)
@@ -82,7 +90,7 @@ class Whisper:
         spoken = self._words.token_to_id(f"<|{language}|>")
         if spoken is None:
             raise BadRequest("read language", f"{language!r} is none that this model knows")
-        prompt = [self._begin, spoken, *self._task]
+        prompt = [self._begin, *([spoken] if self._many else []), *self._task]
         # nobody says ten tokens a second: the limit cuts a loop before it costs seconds
         limit = len(prompt) + 16 + int(seconds * 10)
         best, best_score = "", float("-inf")

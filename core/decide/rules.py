@@ -61,6 +61,17 @@ _LABEL = re.compile(
     r"\b(?:called|named|label(?:led)?|for (?:the |my )?|für (?:den |die |das )?|namens)\s*(?P<label>[^,.!?]+)",
     re.I,
 )
+_DAYS = r"today|tomorrow|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_WHEN = (
+    rf"(?P<when>(?:in\s+.+?{_UNIT.replace('?P<unit>', '?:')}(?:\s+and\s+a\s+half)?)|(?:(?:{_DAYS})\b\s*)?(?:(?:at|um)\s+)?"
+    rf"\d{{1,2}}(?::\d\d)?\s*(?:[ap]\.?m\.?|uhr)?|(?:{_DAYS})\b)"
+)
+_REMIND = re.compile(
+    _POLITE
+    + rf"(?:remind me|erinnere? mich)\s+(?:{_WHEN}\s+(?:to|that|about|of|an|daran,?)\s+(?P<text>\S.*)"
+    rf"|(?:to|about|of|an)\s+(?P<text2>\S.*?)\s+{_WHEN.replace('?P<when>', '?P<when2>')})[?.! ]*$",
+    re.I,
+)
 _NOTE = re.compile(
     _POLITE
     + r"(?:(?:take|make|write(?: down)?|add)\s+(?:an?\s+)?note(?:\s+that|\s+to|\s*:|\s*,)?|note(?:\s+that|\s+"
@@ -95,6 +106,8 @@ def plan(text: str) -> Plan:
         return Plan("command", [("time", {})])
     if call := _timer(line):
         return Plan("command", [("timer", call)])
+    if call := _reminder(line):
+        return Plan("command", [call])
     if match := _NOTE.match(line):
         return Plan("note", [("note", {"text": match["text"].strip()})])
     if match := _READ.match(line):
@@ -125,6 +138,27 @@ def _timer(line: str) -> dict[str, Any] | None:
     if label and (name := label["label"].strip()):
         args["label"] = name
     return args
+
+
+def _reminder(line: str) -> tuple[str, dict[str, Any]] | None:
+    """A reminder's call; a span under a minute is a timer's. None when no time was said."""
+    match = _REMIND.match(line)
+    if not match:
+        return None
+    when, text = match["when"] or match["when2"], match["text"] or match["text2"]
+    text = text.rstrip("?.! ")
+    if when.lower().startswith("in"):
+        found = _TIMER.match(f"timer {when}") and _timer(f"timer {when}")
+        if not found:
+            return None
+        if found["seconds"] < 60:
+            return "timer", {"seconds": found["seconds"], "label": text}
+        return "reminder", {"at": f"in {round(found['seconds'] / 60)} minutes", "text": text}
+    at = re.sub(r"\b(?:at|um|on|uhr)\b|\.", "", when.lower())
+    at = " ".join(re.sub(r"(\d)\s*([ap]m)", r"\1 \2", at).split())
+    if re.search(r"(?:^| )\d{1,2}$", at):
+        at += ":00"
+    return "reminder", {"at": at, "text": text}
 
 
 def _number(text: str) -> float | None:

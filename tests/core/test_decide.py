@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 TIME: tuple[str, dict[str, Any]] = ("time", {})
 
 
+def remind(at: str, text: str) -> tuple[str, dict[str, Any]]:
+    return "reminder", {"at": at, "text": text}
+
+
 def timer(seconds: float, label: str = "") -> tuple[str, dict[str, Any]]:
     return ("timer", {"seconds": seconds, "label": label} if label else {"seconds": seconds})
 
@@ -31,6 +35,12 @@ def timer(seconds: float, label: str = "") -> tuple[str, dict[str, Any]]:
         ("Wie viel Uhr ist es jetzt?", TIME),
         ("Welcher Tag ist heute?", TIME),
         ("Set a timer for 5 minutes", timer(300)),
+        ("remind me in 20 minutes to check the oven", remind("in 20 minutes", "check the oven")),
+        ("Remind me to call mum tomorrow at 8.", remind("tomorrow 8:00", "call mum")),
+        ("remind me at 6 p.m. to leave", remind("6 pm", "leave")),
+        ("remind me in half an hour to stretch", remind("in 30 minutes", "stretch")),
+        ("remind me in 30 seconds to look up", timer(30, "look up")),
+        ("erinnere mich in 20 Minuten an den Ofen", remind("in 20 minutes", "den Ofen")),
         ("set a timer for five minutes", timer(300)),
         ("set a 10 minute timer", timer(600)),
         ("Set a ten-minute timer, ", timer(600)),

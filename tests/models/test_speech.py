@@ -145,6 +145,17 @@ def test_an_unknown_voice_is_refused(server: Server) -> None:
     assert status == 400 and "voice does not exist" in answer["error"]["message"]
 
 
+@pytest.mark.parametrize(("language", "status"), [("de", 400), ("en", 200), ("auto", 200)])
+def test_a_language_that_the_model_cannot_hear_is_said(
+    server: Server, language: str, status: int
+) -> None:
+    body, kind = form(by_espeak("Hello, my friend, how are you?"), language=language)
+    found, answer = server.ask("/v1/audio/transcriptions", body, kind)
+    assert found == status, answer
+    if status == 400:
+        assert "hears English alone" in answer["error"]["message"]
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\U0001f600", "\u200b", "...", "```\ncode\n```"])
 def test_what_cannot_be_said_is_silence_and_no_fault(server: Server, text: str) -> None:
     status, wav = server.raw("/v1/audio/speech", {"input": text})
