@@ -106,8 +106,8 @@ def plan(text: str) -> Plan:
         return Plan("command", [("time", {})])
     if call := _timer(line):
         return Plan("command", [("timer", call)])
-    if call := _reminder(line):
-        return Plan("command", [call])
+    if reminder := _reminder(line):
+        return Plan("command", [reminder])
     if match := _NOTE.match(line):
         return Plan("note", [("note", {"text": match["text"].strip()})])
     if match := _READ.match(line):
