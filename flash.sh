@@ -5,7 +5,9 @@
 # interrupted goes on where it stopped and a finished one is passed over without the network.
 set -euo pipefail
 
-root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd -P)
+script=${BASH_SOURCE[0]}
+if [[ -L $script ]]; then script=$(readlink -f "$script"); fi
+root=$(cd "$(dirname "$script")" && pwd -P)
 venv=$root/.venv
 python=$venv/bin/python
 marks=$venv/.exo
