@@ -25,11 +25,15 @@ FOLDERS = {
     "core/toolbox": "tools and how they run",
     "core/plugins": "hooks, slots and what others add",
     "core/decide": "what is asked, by rules",
+    "core/ledger": "the signed record",
+    "core/store": "what is known: beliefs, rules, items",
+    "core/retrieve": "finding it again",
     "models": "every local model behind one socket",
     "board": "what the hardware is: profiles, ports, fakes",
     "device": "the handheld: states, pages, buttons, voice",
     "tools": "programs for a PC: the exo command and the benches",
     "tools/benches": "one module a bench",
+    "tools/importers": "one module a source of notes",
     "tests": "mirrors the rooms; test_tiny.py tells the whole product",
 }
 FILES = {
