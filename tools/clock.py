@@ -29,3 +29,7 @@ class FakeClock:
         """Let `seconds` (0 or more) pass."""
         self._now_ms += round(seconds * 1000)
         self._monotonic += seconds
+
+    def set(self, seconds: float) -> None:
+        """Set the wall clock forward (or back) by `seconds`; no time passes."""
+        self._now_ms += round(seconds * 1000)

@@ -102,7 +102,7 @@ def _started(home: Home, *words: str, **variables: str) -> Iterator[subprocess.P
     with log.open("ab") as file:
         process = subprocess.Popen(
             command,
-            env={**os.environ, **variables},
+            env={**os.environ, "EXO_DUMPABLE": "1", **variables},
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,

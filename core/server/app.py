@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from typing import Any
@@ -94,6 +95,14 @@ async def serve(home: Home, *, stdio: bool, idle: float, listen: str, lan: bool)
         database.close()
 
 
+def _undumpable() -> None:
+    """Keep other programs of this user, a tool's shell for one, out of our memory and environment
+    (/proc/PID/environ, ptrace; prctl(2), PR_SET_DUMPABLE)."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+
+
 async def _stdio(dispatcher: Dispatcher) -> None:
     """Serve the one client at stdin and stdout, until it closes stdin."""
     loop = asyncio.get_running_loop()
@@ -136,6 +145,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         home = Home.find(options.pop("home")).make()
         lock = ProcessLock(home.lock_file("exod"), "exod")
+        if not os.environ.get("EXO_DUMPABLE"):  # `exo footprint` reads how memory is shared
+            _undumpable()
         try:
             asyncio.run(serve(home, **options))
         finally:

@@ -60,7 +60,9 @@ class Builtin:
             return None
         text = question(tool_name, args, needs)
         line = " ".join(text.split())
-        return approve(line if len(line) <= 200 else line[:199] + "…", f"{tool_name} {text}")
+        if len(line) > 200:  # the end of a long command may be what matters
+            line = f"{line[:120]} … {line[-77:]}"
+        return approve(line, f"{tool_name} {text}")
 
     # ---- the tools; what a docstring says first is what a model reads ------------------------------
 

@@ -1,5 +1,8 @@
 """Timers and reminders that survive a restart: rows in sessions.sqlite and one sleeping task. What a due
-one does is the caller's `ring`. One that came due while nothing ran rings once, at the next start."""
+one does is the caller's `ring`. One that came due while nothing ran rings once, at the next start.
+
+A countdown runs by the monotonic clock: when the wall clock is set, its row moves along. A reminder is a
+time on the wall and stays where it is."""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from exo.core.base.sqlite import Database
 from exo.core.toolbox.schedule import following
 
 LOOK = 60.0  # seconds: look again each minute, for the wall clock may have been set
+SET = 1000  # ms that the clocks may differ before the wall clock counts as set
 _COLUMNS = "id, session, due, label, first, repeat"
 Ring = Callable[["Timer"], None]  # saves what it tells, in the transaction that ends the timer
 
@@ -39,10 +43,12 @@ class Timers:
     def __init__(self, database: Database, clock: Clock, ring: Ring) -> None:
         self._database, self._clock, self._ring = database, clock, ring
         self._changed = asyncio.Event()
+        self._skew = self._offset()  # what the rows of countdowns count from
         self._task: asyncio.Task[None] | None = None
 
     def add(self, session: str, seconds: float, label: str) -> Timer:
         """Save a timer and let it run. Raises StorageError."""
+        self._follow_clock()
         due = self._clock.now_ms() + round(seconds * 1000)
         return self._save(Timer(secrets.token_hex(4), session, due, label))
 
@@ -96,8 +102,21 @@ class Timers:
                 async with asyncio.timeout(wait):
                     await self._changed.wait()
 
+    def _offset(self) -> int:
+        """Milliseconds from the monotonic to the wall clock; constant but when the latter is set."""
+        return self._clock.now_ms() - round(self._clock.monotonic() * 1000)
+
+    def _follow_clock(self) -> None:
+        """Move the countdowns along with a wall clock that was set."""
+        moved = self._offset() - self._skew
+        if abs(moved) > SET:
+            with self._database.transaction(durable=True) as link:
+                link.execute("UPDATE timers SET due = due + ? WHERE first = ''", (moved,))
+            self._skew += moved
+
     def _ring_due(self) -> float:
         """Ring what is due; returns how long to wait, in seconds. Raises what the disk raises."""
+        self._follow_clock()
         now = self._clock.now_ms()
         for timer in self.pending():
             if timer.due > now:

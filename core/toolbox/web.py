@@ -39,14 +39,27 @@ async def http_request(
     Raises ExoError for an address that is refused or does not answer."""
     import httpx
 
+    class Checked(httpx.AsyncHTTPTransport):
+        """Connects to the very address that was checked: a name may lead elsewhere the next time."""
+
+        private = True
+
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            named = request.url
+            address, self.private = await check(str(named), not self.private)
+            request.url = named.copy_with(host=address)
+            request.extensions |= {"sni_hostname": named.host}
+            try:
+                return await super().handle_async_request(request)
+            finally:
+                request.url = named
+
     content = body.encode("utf-8", "replace") or None
-    private = True
     try:
-        async with httpx.AsyncClient(timeout=SILENCE, trust_env=False) as client:
+        async with httpx.AsyncClient(timeout=SILENCE, transport=Checked()) as client:
             request = client.build_request(method, url, headers=headers, content=content)
             request.headers["accept-encoding"] = "gzip"
             for _ in range(HOPS + 1):
-                private = await check(str(request.url), not private)
                 answer = await client.send(request, stream=True)
                 try:
                     if answer.next_request is None:
@@ -66,8 +79,9 @@ def risk(args: dict[str, Any]) -> Risk:
     return "medium" if reads and not _local(host) else "high"
 
 
-async def check(url: str, public_only: bool) -> bool:
-    """Return whether `url` leads into a private network. Raises ExoError for what may not be asked."""
+async def check(url: str, public_only: bool) -> tuple[str, bool]:
+    """Return the address behind `url` and whether it is in a private network. Raises ExoError for what
+    may not be asked."""
     parts = _split(url)
     host = parts.hostname or ""
     if parts.scheme not in ("http", "https") or not host:
@@ -80,7 +94,7 @@ async def check(url: str, public_only: bool) -> bool:
     if private and (public_only or not _local(host)):
         why = f"{host} leads into a private network"
         raise ExoError(f"open {url[:200]}", why, "name the machine itself if you mean it")
-    return private
+    return str(found[0][4][0]), private
 
 
 def _split(url: str) -> SplitResult:

@@ -274,6 +274,30 @@ def test_timers_survive_a_restart_and_ring_once(run: Run) -> None:
     run(third, clock=clock)
 
 
+def test_a_wall_clock_that_is_set_moves_countdowns_and_leaves_reminders(run: Run) -> None:
+    clock = FakeClock()
+
+    async def test(bench: Any) -> None:
+        session, timers = await bench.session(), bench.engine._timers
+        for seconds in (60, 7200):
+            args = {"seconds": seconds, "label": f"{seconds}"}
+            await bench.call("tool.run", session=session, tool="timer", args=args)
+        due = clock.now_ms() + 1_800_000
+        timers.remind(session, clock.local(due), "wall")
+        clock.set(3600)  # a board without a battery clock hears the time
+        timers._changed.set()
+        rung = await bench.until(lambda e: e["type"] == "notice")
+        assert rung["body"]["text"] == "Reminder: wall"
+        assert [timer.due - clock.now_ms() for timer in timers.pending()] == [60_000, 7_200_000]
+        clock.advance(61)
+        clock.set(-7200)
+        timers._changed.set()
+        rung = await bench.until(lambda e: e["type"] == "notice" and e["seq"] > rung["seq"])
+        assert rung["body"]["text"] == "Timer: 60"
+
+    run(test, clock=clock)
+
+
 def test_a_timer_rings_once_though_the_disk_refuses_at_first(run: Run) -> None:
     async def test(bench: Any) -> None:
         session = await bench.session()

@@ -7,6 +7,7 @@ import random
 import resource
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -358,3 +359,10 @@ def test_client_is_told_of_a_position_that_the_stream_does_not_have(alone: Any) 
     with pytest.raises(ProtocolError) as caught:
         next(client.events(99))
     assert caught.value.code == "bad_since"
+
+
+def test_other_programs_of_the_person_cannot_look_into_exod() -> None:
+    code = "from exo.core.server.app import _undumpable as hide; import ctypes; hide(); "
+    code += "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"  # PR_GET_DUMPABLE
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "0"

@@ -132,13 +132,31 @@ def test_no_way_from_the_public_net_into_the_private_one(server: str, monkeypatc
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
     monkeypatch.setattr(web.socket, "getaddrinfo", look_up)
-    assert asyncio.run(web.check("http://public.example/", True)) is False
+    found = asyncio.run(web.check("http://public.example/", True))
+    assert found == ("93.184.216.34", False)
     with pytest.raises(ExoError, match="private network"):
         asyncio.run(web.check("http://rebound.example/", False))  # a public name that leads inside
     for inside in ("http://localhost/", "http://10.0.0.1/", "http://router/"):
         with pytest.raises(ExoError, match="private network"):
             asyncio.run(web.check(inside, True))
-        assert asyncio.run(web.check(inside, False)) is True
+        assert asyncio.run(web.check(inside, False))[1] is True
+
+
+def test_the_connection_goes_to_the_address_that_was_checked(server: str, monkeypatch: Any) -> None:
+    port = int(server.rpartition(":")[2])
+    asked: list[str] = []
+
+    def look_up(host: str, where: Any, *rest: Any, **more: Any) -> list[Any]:
+        asked.append(host if isinstance(host, str) else host.decode())
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(web.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(web, "_public", lambda address: address == "127.0.0.1")
+    Handler.places = {"/there": "/a"}
+    assert ask("GET", f"http://twice.example:{port}/there").endswith("grün")
+    # the name was looked up once a hop, for the check; nothing asked again to connect
+    assert asked.count("twice.example") == 2
+    assert [row[2]["Host"] for row in Handler.seen] == [f"twice.example:{port}"] * 2
 
 
 def test_secrets_do_not_follow_to_another_host(server: str) -> None:
