@@ -254,6 +254,8 @@ class Handheld:
         state = self.machine.state
         if state == "notice":
             self._back()
+        elif state == "reply" and not self.reply.streaming and self.reply.recalled:
+            self.link.why(self._ticket, self.reply.recalled[0])
         elif state == "reply" and not self.reply.active:
             self.machine.fire("back")
         elif state == "idle" and self.reply.text:
@@ -275,13 +277,13 @@ class Handheld:
             self._stop_all()
             self._ticket += 1
             self.machine.fire("send")
-            self._ask(text)
+            self._ask(text, "typed")
 
-    def _ask(self, text: str) -> None:
+    def _ask(self, text: str, channel: str) -> None:
         """Send the question of the present ticket."""
         self.turn_error, self.doing, self.heard, self._read = "", "", text, False
         self.reply.begin(self._ticket, text, self.voice.begin() if self.voice.on else 0)
-        self.link.send(self._ticket, text)
+        self.link.send(self._ticket, text, channel)
 
     def _hear(self, event: ev.Heard) -> None:
         if event.ticket != self._ticket or self.machine.state not in ("thinking", "listening"):
@@ -292,7 +294,7 @@ class Handheld:
         self._trace("heard")
         if event.text:
             self.machine.touch()
-            self._ask(event.text)
+            self._ask(event.text, "voice")
         else:
             self._say_notice("nothing", Notice("info", self.texts("heard.nothing")), aloud=False)
 
@@ -320,6 +322,9 @@ class Handheld:
             self._notice_voice = 0
 
     def _called(self, event: ev.Called) -> None:
+        if event.kind == "why" and event.ticket == self._ticket:
+            self._stop_all()
+            self._say_notice("notice", wire.why(self.texts, event), aloud=False)
         if event.kind != "send":
             return
         if event.ticket != self._ticket or not self.reply.streaming:

@@ -50,8 +50,13 @@ class Exod:
 
     # commands; each returns at once and posts a Called
 
-    def send(self, ticket: int, text: str) -> None:
-        self._spawn("send", ticket, lambda: self._send(text))
+    def send(self, ticket: int, text: str, channel: str = "typed") -> None:
+        self._spawn("send", ticket, lambda: self._send(text, channel))
+
+    def why(self, ticket: int, id_: str) -> None:
+        """Ask what a belief stands on."""
+        body = {"verb": "why", "args": {"id": id_}}
+        self._spawn("why", ticket, lambda: self.client.call("memory.query", **body))
 
     def prefill(self) -> None:
         """Have everything before the next message computed now. Best effort: nothing is posted for
@@ -70,11 +75,11 @@ class Exod:
 
         threading.Thread(target=run, name=f"call-{kind}", daemon=True).start()
 
-    def _send(self, text: str) -> dict[str, Any]:
+    def _send(self, text: str, channel: str) -> dict[str, Any]:
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                return self._in_session("turn.send", text=text)
+                return self._in_session("turn.send", text=text, channel=channel)
             except ProtocolError as error:
                 if error.code not in BUSY or time.monotonic() > end:
                     raise

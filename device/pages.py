@@ -37,6 +37,7 @@ class View:
     streaming: bool = False
     speaking: bool = False
     pending: bool = False  # a notice waits
+    known: bool = False  # something remembered stands behind the reply: OK says what
     core: bool = True
     voice: bool = True
 
@@ -122,9 +123,9 @@ class Pages:
     def _reply(self, canvas: Canvas, view: View) -> None:
         total = sum(line.height for line in view.lines)
         room = self.room[1]
-        icons = ("bell",) * view.pending + ("speaker",) * view.speaking
+        icons = ("bell",) * view.pending + ("info",) * view.known + ("speaker",) * view.speaking
         icons += ("think",) * (view.streaming and view.frame % 4 < 2)
-        self._status(canvas, view.title, icons, icon="prompt", keep=2 + view.pending)
+        self._status(canvas, view.title, icons, icon="prompt", keep=2 + view.pending + view.known)
         self._lines(canvas, view, room)
         if total > room:
             _bar(canvas, TOP, room, view.scroll, total)

@@ -25,6 +25,7 @@ class Reply:
         """Forget the last reply; `voice` is the speech's ticket, 0 for a silent one."""
         self.ticket, self.question, self.voice = ticket, question, voice
         self.turn = ""
+        self.recalled: list[str] = []  # ids of what was remembered for it, the best first
         self.streaming = True
         self.speaking = False
         self._stopped = False
@@ -113,6 +114,7 @@ class Reply:
             streaming=self.streaming,
             speaking=self.speaking,
             pending=pending,
+            known=bool(self.recalled) and not self.streaming,
         )
 
     def _lay_out(self) -> None:

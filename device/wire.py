@@ -5,8 +5,12 @@ changes nothing."""
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from exo.device.events import Called
+from exo.device.locale import Texts
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
@@ -54,6 +58,8 @@ def _turn(device: Handheld, kind: str, body: dict[str, Any]) -> None:
     elif kind == "tool.started":
         device.doing = str(body.get("tool", ""))
     elif kind == "turn.completed":
+        recalled = body.get("recalled")
+        reply.recalled = [str(each) for each in recalled] if isinstance(recalled, list) else []
         fault = body.get("error")
         if isinstance(fault, dict) and fault.get("message"):
             device.turn_error = str(fault["message"])
@@ -82,6 +88,23 @@ def _completed(device: Handheld, reason: str) -> None:
     if device.reply.voice:
         device.voice.end(device.reply.voice)
     device.rest()
+
+
+def why(texts: Texts, event: Called) -> Notice:
+    """What a belief stands on, as a page: the belief, then each entry with its day."""
+    if event.result is None:
+        return Notice("error", texts("error.why", why=event.why))
+    lines = [str(event.result.get("text") or event.result.get("title") or "")]
+    for each in event.result.get("evidence") or []:
+        day = datetime.datetime.fromtimestamp(int(each.get("ts", 0)) / 1000).astimezone()
+        said = str(each.get("text", ""))
+        if each.get("kind") == "utterance":
+            lines.append(texts("why.said", when=texts.date(day), text=said))
+        elif not any(said in line for line in lines):
+            lines.append(f"{texts.date(day)}: {said}")
+        else:
+            lines.append(texts("why.kept", when=texts.date(day)))
+    return Notice("info", "\n".join(lines), texts("why"))
 
 
 def _notice(device: Handheld, body: dict[str, Any]) -> None:

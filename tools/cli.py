@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from exo.core.base.errors import ExoError, storage_error
+from exo.core.retrieve.document import TRUST
 from exo.tools.transcript import visible
 
 # name -> (module, function, help, arguments); every command also takes --home and --json
 Arguments = tuple[tuple[tuple[str, ...], dict[str, Any]], ...]
 SESSION = (("--session",), {"metavar": "S", "help": "go on with this session"})
+ID = (("id",), {"metavar": "ID", "help": "as recall and `exo ledger tail` show it"})
 COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
     "ask": (
         "ask",
@@ -28,6 +30,41 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
     ),
     "chat": ("chat", "chat", "turns in a line terminal", (SESSION,)),
     "serve": ("serve", "serve", "exod and exo-models in the foreground, until Ctrl-C", ()),
+    "recall": (
+        "memory",
+        "recall",
+        "what is known to a question",
+        (
+            (("query",), {"metavar": "QUERY", "nargs": "?", "default": ""}),
+            (("--k",), {"type": int, "default": 8, "metavar": "N", "help": "hits at most"}),
+            (("--at",), {"default": "", "metavar": "DATE", "help": "as it was then (its end)"}),
+            (
+                ("--min-trust",),
+                {"default": "", "choices": ("", *TRUST), "help": "nothing less trusted than this"},
+            ),
+            (
+                ("--stdin",),
+                {"action": "store_true", "help": "JSON lines {id, query, at?} in and out"},
+            ),
+        ),
+    ),
+    "remember": (
+        "memory",
+        "remember",
+        "keep a sentence",
+        (
+            (("text",), {"metavar": "TEXT"}),
+            (("--replaces",), {"metavar": "ID", "help": "the belief that this one corrects"}),
+        ),
+    ),
+    "rule": (
+        "memory",
+        "rule",
+        "a standing rule in your own words",
+        ((("text",), {"metavar": "TEXT"}),),
+    ),
+    "forget": ("memory", "forget", "forget an event, belief or item for good", (ID,)),
+    "why": ("memory", "why", "where a belief comes from", (ID,)),
     "doctor": ("doctor", "doctor", "what is missing or wrong here, and what mends it", ()),
     "bench": (
         "bench",

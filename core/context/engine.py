@@ -142,6 +142,10 @@ class ContextEngine:
 
     # ---- for undo and fork -----------------------------------------------------------------------
 
+    def drop_caches(self) -> None:
+        """Read everything again: rows were changed behind our back."""
+        self._store.drop_caches()
+
     def forget_after(self, session: str, message: str) -> None:
         """Messages after `message` are taken back ("" for all): so are the summaries that know of them.
         Call inside the transaction that deletes them, before it does."""

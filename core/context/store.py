@@ -117,6 +117,9 @@ class Store:
         state.view, state.last = view, view[-1].last
         state.rows = [row for row in state.rows if row[0] >= state.last]
 
+    def drop_caches(self) -> None:
+        self._states.clear()
+
     def forget_after(self, session: str, message: str) -> None:
         """Drop nodes that cover anything after `message` ("" for all). In the caller's transaction,
         before or after the messages themselves go."""

@@ -85,6 +85,19 @@ _READ = re.compile(
     r"[\"'“]?(?P<path>[^\"'”?]+?)[\"'”]?[?. ]*$",
     re.I,
 )
+_REMEMBER = re.compile(
+    _POLITE
+    + r"(?:remember|keep in mind|don(?:'|’)?t forget|merk(?:e|) dir|denk(?:e|) daran|vergiss nicht)(?:\s+that|[:,]?\s+dass|\s*[:,])?"
+    r"\s+(?!to\b|when\b|how\b)(?P<text>\S.*\s\S.*)$",
+    re.I | re.S,
+)
+_KNOWN = re.compile(
+    _POLITE
+    + r"(?:what do you (?:know|remember) about|what did i (?:say|tell you|note)(?: down)? about|was weißt du (?:über|von)"
+    r"|was habe ich (?:dir )?(?:über|von|zu)(?= .*(?:gesagt|erzählt|notiert)))\s+(?P<text>\S.*?)"
+    r"(?:\s+(?:gesagt|erzählt|notiert))?[?.! ]*$",
+    re.I,
+)
 _TALK = re.compile(
     r"^\W*(?:how|what|why|when|who|which|is|was|does|did|do|i|he|she|we|they|my|the|wie|was|warum|wann"
     r"|ich|er|sie|wir|mein|der|die|das)\b",
@@ -112,6 +125,10 @@ def plan(text: str) -> Plan:
         return Plan("note", [("note", {"text": match["text"].strip()})])
     if match := _READ.match(line):
         return Plan("command", [("read_file", {"path": match["path"].strip()})])
+    if (match := _REMEMBER.match(line)) and not line.endswith("?"):
+        return Plan("command", [("remember", {"text": match["text"].strip()})])
+    if match := _KNOWN.match(line):
+        return Plan("question", [("recall", {"query": match["text"]})])
     return Plan("question" if _QUESTION.search(line) else "chat")
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from exo.core.base.clock import Clock
 from exo.core.base.sqlite import Database
+from exo.core.engine.outbox import Outbox
 from exo.core.engine.sessions import new_id
 from exo.core.protocol.codec import refused
 from exo.core.protocol.schema import ApprovalRequested, ApprovalResolved
@@ -23,7 +24,11 @@ KEEP_MS = 7 * 86_400_000  # answered ones are known this long, to tell "answered
 class Approvals:
     """Asks, waits, and takes the first answer. `timeout` seconds."""
 
-    def __init__(self, database: Database, hub: Hub, clock: Clock, timeout: float) -> None:
+    def __init__(
+        self, database: Database, hub: Hub, clock: Clock, timeout: float, outbox: Outbox
+    ) -> None:
+        self._outbox = outbox
+        self._asked: dict[str, dict[str, str]] = {}  # what the record says of open questions
         self._database, self._hub, self._clock, self._timeout = database, hub, clock, timeout
         self._waiting: dict[str, asyncio.Future[tuple[Choice, str]]] = {}
         self._always: set[tuple[str, str]] = set()  # (session, rule), for this run of exod
@@ -44,7 +49,7 @@ class Approvals:
             )
             add(session, asked)
         future: asyncio.Future[tuple[Choice, str]] = asyncio.get_running_loop().create_future()
-        self._waiting[id_] = future
+        self._waiting[id_], self._asked[id_] = future, {"tool": tool, "summary": summary}
         by = "interrupt"
         try:
             await asyncio.wait({future}, timeout=self._timeout)
@@ -76,6 +81,8 @@ class Approvals:
             rows = link.execute("SELECT id, session FROM approvals WHERE choice IS NULL").fetchall()
             for id_, session in rows:
                 add(session, ApprovalResolved(id_, "deny", "restart"))
+                asked = {"request": id_, "choice": "deny", "by": "restart"}
+                self._outbox.put("approval", f"{id_}:approval", session, "", **asked)
             link.execute("UPDATE approvals SET choice = 'deny' WHERE choice IS NULL")
 
     def _resolve(self, request: str, session: str, choice: Choice, by: str) -> None:
@@ -84,5 +91,8 @@ class Approvals:
                 "UPDATE approvals SET choice = ? WHERE id = ?", (choice, request)
             )
             add(session, ApprovalResolved(request, choice, by))
+            asked = {"request": request, **self._asked.get(request, {}), "choice": choice, "by": by}
+            self._outbox.put("approval", f"{request}:approval", session, "", **asked)
+        self._asked.pop(request, None)
         if request in self._waiting:
             self._waiting.pop(request).set_result((choice, by))

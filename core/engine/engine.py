@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
+from exo.core.base.home import Home
 from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.engine import ContextEngine
 from exo.core.decide.rules import plan
 from exo.core.engine.actions import Actions
 from exo.core.engine.approvals import Approvals
+from exo.core.engine.erase import erase
 from exo.core.engine.history import History
 from exo.core.engine.loop import Loop, Rules, Turn
 from exo.core.engine.sessions import (
@@ -36,6 +39,9 @@ from exo.core.plugins.slots import Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
 from exo.core.protocol.schema import Call, Command, Notice
+from exo.core.retrieve.embedder import SocketEmbedder
+from exo.core.retrieve.forget import Needles
+from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
 from exo.core.toolbox.builtin import Builtin
@@ -44,6 +50,9 @@ from exo.core.toolbox.shell import sweep
 from exo.core.toolbox.timers import Timer, Timers
 from exo.core.toolbox.workers import call as call_plugin
 from exo.core.toolbox.workers import in_thread, within
+
+if TYPE_CHECKING:
+    from exo.core.retrieve.memory import Memory
 
 PATIENCE = 3.0  # seconds that running turns have to write their end when exod stops
 RETRY = 1.0  # seconds between tries to start what waits, on a disk that refuses
@@ -65,10 +74,12 @@ class Engine:
         server: str,
         plugins: Path | None = None,
         closed: tuple[Path, ...] = (),
+        home: Home | None = None,
     ) -> None:
         self._hub, self._model, self._settings, self._clock = hub, model, settings, clock
         self._work, self._server = work, server
         self.sessions = Sessions(database, clock)
+        self._database = database
         self._timers = Timers(database, clock, self._ring)
         self.tools = Toolbox(settings.number("tool.timeout"))
         hook_time = settings.number("hook.timeout")
@@ -80,7 +91,9 @@ class Engine:
         self._registry.commands["plugins"] = about
         self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
-        self._approvals = Approvals(database, hub, clock, settings.number("approval.timeout"))
+        self._approvals = Approvals(
+            database, hub, clock, settings.number("approval.timeout"), self.sessions.outbox
+        )
         self._acting: set[asyncio.Task[Any]] = set()  # tools that clients run, named by session
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
@@ -107,6 +120,10 @@ class Engine:
             self._results,
         )
         self._turns: dict[str, Turn] = {}
+        self._memory: Provider | None = None
+        if home is not None:
+            self._memory = self._remember(home)
+            self.plugins.fallback("memory", self._memory.register)
         self._history = History(self.sessions, hub, self.context, self._turns)
         title = (prompts / "title.md").read_text().strip()
         self._titles = Titles(self.sessions, hub, model, title, settings.number("titles.idle"))
@@ -121,6 +138,31 @@ class Engine:
             for owner in owners
             if hasattr(owner, method)
         }
+
+    def _remember(self, home: Home) -> Provider:
+        def opens() -> Memory:
+            from exo.core.retrieve.memory import Memory  # libsodium, SQLite: not at the start
+
+            return Memory(home, self._clock, SocketEmbedder(home.models_socket))
+
+        def said(session: str) -> str:
+            texts = (
+                each.text for each in self.sessions.messages(session)[::-1] if each.role == "user"
+            )
+            return next(texts, "")
+
+        def tell(code: str, text: str) -> None:
+            with contextlib.suppress(HomeError):
+                self._hub.publish(None, Notice("warning", code, text))
+
+        outbox = self.sessions.outbox
+        return Provider(home, opens, outbox, said, lambda: not self._turns, tell, self._erased)
+
+    async def _erased(self, needles: Needles) -> None:
+        """Take what is forgotten out of the conversations, and out of what memory holds of them."""
+        erase(self._database, needles)
+        for keeper in (self.sessions, self.context, self._hub):
+            keeper.drop_caches()
 
     async def handle(self, command: Command, body: Any, hub: Hub) -> Any:
         handler = self._handlers.get(command.type)
@@ -155,6 +197,8 @@ class Engine:
         for task in tasks:
             task.cancel()  # the disk refused its end: the next start writes that
         await asyncio.gather(*tasks, *others, return_exceptions=True)
+        if self._memory is not None:
+            await self._memory.close()
         await self._titles.close()
         await self.context.close()
         await self._timers.close()
@@ -210,6 +254,8 @@ class Engine:
     async def _plug_in(self) -> None:
         await in_thread(sweep, self._results)
         await self.plugins.ready()
+        if self._memory is not None:
+            await self._memory.start()
 
     def _background(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
         """Do something that may be dropped at any time, in the background."""
@@ -241,7 +287,8 @@ class Engine:
         message = check_id(body.message) if body.message is not None else new_id()
         if known := self.sessions.sent(body.session, message):
             return schema.TurnSendResult(True, known)
-        turn = Turn(body.session, new_id(), text)
+        channel = body.channel or "typed"
+        turn = Turn(body.session, new_id(), text, channel=channel)
         running = self._turns.get(body.session)
         if running is None:
             self._loop.accept(turn, message)
@@ -252,7 +299,7 @@ class Engine:
             raise refused("turn_running", "send a turn", f"{why}; send it as steer or queue")
         id_ = running.id if body.mode == "steer" else turn.id
         with self._hub.commit(durable=True):
-            self.sessions.wait(body.session, Waiting(id_, message, text, body.mode))
+            self.sessions.wait(body.session, Waiting(id_, message, text, body.mode), channel)
         return schema.TurnSendResult(True, id_)
 
     async def on_turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
@@ -280,6 +327,8 @@ class Engine:
         await self._loop.run(turn)
         if turn.reply:
             self._background(self._slots.heard(turn.session, turn.text, turn.reply))
+        if self._memory is not None:
+            self._background(self._memory.after_turn())
         if turn.model_called:
             self._background(self._slots.used(turn.session, turn.usage))
 
@@ -334,7 +383,7 @@ class Engine:
             await asyncio.wait({task})
         finally:
             task.cancel()
-        return lost(call) if task.cancelled() else task.result()[0]
+        return lost(call) if task.cancelled() else task.result()
 
     async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
@@ -360,6 +409,12 @@ class Engine:
 
     async def _plugins_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
         return {"plugins": self.plugins.records()}
+
+    async def on_memory_query(self, body: schema.MemoryQuery) -> schema.AnyResult:
+        """The person's memory: recall, remember, rule, why, forget, status."""
+        if self._memory is None:
+            raise refused("unsupported", "memory.query", "this exod has no home")
+        return schema.AnyResult(await self._memory.query(body.verb, dict(body.args)))
 
     async def on_skills_list(self, body: schema.SkillsList) -> schema.Rows:
         await self.plugins.ready()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sys
 import traceback
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from exo.core.engine.actions import Actions
 from exo.core.engine.calls import Failures, read_calls
 from exo.core.engine.deltas import Joiner
 from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, title_of
-from exo.core.plugins.slots import Slots
+from exo.core.plugins.slots import Remembered, Slots
 from exo.core.protocol import schema
 from exo.core.protocol.schema import Call, Error, Message, Notice, ToolResult, Usage
 from exo.core.router.model import Done, Model, Request, Text
@@ -32,6 +33,7 @@ from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context
 
 SHRINKS = 4  # halvings of a request that the model finds too long
+RECORDED = 4000  # characters of a tool's result that the record keeps
 
 StopReason = Literal["end", "length", "interrupted", "rounds", "error"]
 
@@ -54,13 +56,14 @@ class Turn:
     id: str
     text: str
     usage: Usage = Usage()
+    channel: str = "typed"
     kind: str | None = "chat"
     model_called: bool | None = False
     task: asyncio.Task[None] | None = None
     message: str = ""  # id of the reply that is being written
     said: str = ""  # its text so far
     reply: str = ""  # the last whole text of the assistant
-    recalled: str = ""  # what the memory provider knows to this message
+    recalled: Remembered = Remembered()  # what the memory provider knows to this message
     failures: Failures = field(default_factory=Failures)
     joiners: list[Joiner] = field(default_factory=list)
     shown: bool = False  # whether the model call that runs put anything on a screen
@@ -109,7 +112,8 @@ class Loop:
             if waiting is not None:
                 self._sessions.take(waiting)
             else:
-                self._sessions.outbox.put(message, turn.session, turn.id, turn.text)
+                facts = (turn.session, turn.id, message, turn.text, turn.channel)
+                self._sessions.accept(*facts)
             self._sessions.say(add, turn.session, turn.id, said)
             self._sessions.begin(turn.session, turn.id, title_of(turn.text))
             add(turn.session, schema.TurnStarted(turn.id))
@@ -149,6 +153,9 @@ class Loop:
             self._store(turn, Message(new_id(), "assistant", said))
             return "end"
         turn.recalled = await self._slots.recall(turn.session, turn.text)
+        if turn.recalled.answer and plan.kind == "question":
+            self._store(turn, Message(new_id(), "assistant", turn.recalled.answer))
+            return "end"
         for _ in range(self._rules.rounds):
             done = await self._ask(turn)
             if not done.calls:
@@ -177,7 +184,7 @@ class Loop:
         while True:
             turn.message, turn.said, turn.shown = new_id(), "", False
             try:
-                request = await self.request(turn.session, shrink, turn.recalled)
+                request = await self.request(turn.session, shrink, turn.recalled.text)
                 done = await self._stream(turn, request)
                 self._context.heard(done.usage)
                 break
@@ -259,26 +266,34 @@ class Loop:
         results: list[ToolResult] = []
         try:
             for call in calls:
-                results.append(await self._call(turn, call, faults.get(call.id, "")))
+                results.append(await self.act(turn.session, call, turn.id, faults.get(call.id, "")))
         finally:
             results += [lost(call) for call in calls[len(results) :]]
             self._store(turn, Message(new_id(), "tool", "", results=results))
         return results
 
-    async def _call(self, turn: Turn, call: Call, fault: str) -> ToolResult:
+    async def act(self, session: str, call: Call, turn: str = "", fault: str = "") -> ToolResult:
+        """Run a call through hooks and approvals; with a `fault` it is not made. Only a call of a turn
+        is told of by events; every call goes into the record."""
+        key, put = f"{turn or new_id()}:{call.id}", self._sessions.outbox.put
         risk = self._actions.tools.risk(call.tool, call.args)
-        started = schema.ToolStarted(turn.id, call.id, call.tool, call.args, risk)
-        self._hub.publish(turn.session, started)
+        with self._hub.commit() as add:
+            facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
+            put("action", f"{key}:action", session, turn, call=call.id, **facts)
+            if turn:
+                add(session, schema.ToolStarted(turn, call.id, call.tool, call.args, risk))
         result, spent = ToolResult(call.id, False, fault), 0
         if not fault:
-            result, spent = await self.act(turn.session, call)
-        completed = schema.ToolCompleted(call.id, result.ok, result.text, spent)
-        self._hub.publish(turn.session, completed)
+            result, spent = await self._run(session, call)
+        with self._hub.commit() as add:
+            text = result.text[:RECORDED]
+            put("outcome", f"{key}:outcome", session, turn, call=call.id, ok=result.ok, text=text)
+            if turn:
+                add(session, schema.ToolCompleted(call.id, result.ok, result.text, spent))
         return result
 
-    async def act(self, session: str, call: Call) -> tuple[ToolResult, int]:
-        """Run a call through hooks and approvals: (result, milliseconds). Output may come from the
-        worker thread of the tool."""
+    async def _run(self, session: str, call: Call) -> tuple[ToolResult, int]:
+        """(result, milliseconds). Output may come from the worker thread of the tool."""
         loop = asyncio.get_running_loop()
 
         def show(text: str) -> None:
@@ -343,7 +358,10 @@ class Loop:
                 fault = Error(error.code, str(error))
                 add(turn.session, Notice("error", fault.code, fault.message))
             facts = (turn.usage, turn.kind, turn.model_called)
-            add(turn.session, schema.TurnCompleted(turn.id, reason, *facts, fault))
+            ids = list(turn.recalled.ids)
+            add(turn.session, schema.TurnCompleted(turn.id, reason, *facts, fault, ids))
+            end = {"stop_reason": reason, "kind": turn.kind or "", "text": turn.reply or turn.said}
+            self._sessions.outbox.put("outcome", f"{turn.id}:end", turn.session, turn.id, **end)
             info = self._sessions.info(turn.session)
             add(turn.session, schema.SessionUpdated(info.title, info.turns, info.updated))
         turn.said = ""

@@ -1,27 +1,33 @@
-"""What the person said, kept until the signed record has it.
+"""What belongs into the signed record and is not there yet: what the person said and approved, what was done
+and how it ended.
 
-A row is written in the FULL commit that accepts the message and deleted once it was handed on. It holds
-the text itself, because an undo may delete the message. Growth is bounded by what one person says
-between two drains; nothing is dropped to bound it further, since it would be missing from the record."""
+A row is written in the commit of what it tells of (a FULL one for the person's own words and choices) and
+deleted once it was handed on. It holds the text itself, because an undo may delete the message. Growth
+is bounded by what happens between two drains; nothing is dropped to bound it further."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.sqlite import Database
 
+BATCH = 256  # rows handed on at once
+
 
 @dataclass(frozen=True)
-class Accepted:
-    """One accepted message; `key` is its id and never comes twice for two messages; `ts` ms UTC."""
+class Row:
+    """`kind` and `body` are the entry's to be; `key` never comes twice; `ts` is ms UTC."""
 
     key: str
+    kind: str
     session: str
     turn: str
     ts: int
-    text: str
+    body: dict[str, Any]
 
 
 class Outbox:
@@ -30,25 +36,24 @@ class Outbox:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
-    def put(self, key: str, session: str, turn: str, text: str) -> None:
-        """Add a row; inside the transaction that accepts the message."""
+    def put(self, kind: str, key: str, session: str, turn: str, **body: Any) -> None:
+        """Add a row, once; inside the transaction of what it tells of."""
+        facts = {"session": session, "turn": turn} | body
         self._database.link.execute(
-            "INSERT INTO outbox (key, session, turn, ts, text) VALUES (?, ?, ?, ?, ?)",
-            (key, session, turn, self._clock.now_ms(), text),
+            "INSERT OR IGNORE INTO outbox (key, kind, session, turn, ts, body)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (key, kind, session, turn, self._clock.now_ms(), json.dumps(facts, ensure_ascii=False)),
         )
 
-    def drain(self, callback: Callable[[Accepted], None]) -> int:
-        """Hand every row on, oldest first, and delete it in the transaction that `callback` runs in;
-        returns how many. What `callback` writes into this database is written exactly once. One
-        that writes elsewhere gets a row again after a crash in between and knows it by `key`. If it
-        raises, that row and those behind it stay."""
-        count = 0
-        query = "SELECT n, key, session, turn, ts, text FROM outbox ORDER BY n LIMIT 1"
-        while True:
-            with self._database.transaction(durable=True) as link:
-                row = link.execute(query).fetchone()
-                if row is None:
-                    return count
-                callback(Accepted(*row[1:]))
-                link.execute("DELETE FROM outbox WHERE n = ?", row[:1])
-            count += 1
+    def rows(self) -> list[Row]:
+        """The oldest rows, in the order they were put."""
+        query = "SELECT key, kind, session, turn, ts, body FROM outbox ORDER BY n LIMIT ?"
+        return [
+            Row(*rest, body=json.loads(body)) for *rest, body in self._database.rows(query, BATCH)
+        ]
+
+    def done(self, rows: Sequence[Row]) -> None:
+        """Delete rows that are in the record. Until then they come again: who takes them knows them by
+        what they tell of."""
+        with self._database.transaction() as link:
+            link.executemany("DELETE FROM outbox WHERE key = ?", [(row.key,) for row in rows])

@@ -190,6 +190,8 @@ class Sessions:
         self.index.remove(numbers)
         link = self._database.link
         link.executemany("DELETE FROM messages WHERE n = ?", [(n,) for n in numbers])
+        for turn in sorted(gone):
+            self.outbox.put("verdict", f"{turn}:undo", session, turn, verdict="reject", via="undo")
         link.execute(
             "UPDATE sessions SET turns = max(0, turns - ?), updated = ? WHERE id = ?",
             (len(gone), self._clock.now_ms(), session),
@@ -256,9 +258,18 @@ class Sessions:
         rows = self._database.rows(query, session, turn)
         return (rows[-1][0] if rows else "", "".join(text for _, text in rows))
 
-    def wait(self, session: str, row: Waiting) -> None:
+    def drop_caches(self) -> None:
+        """Read everything again: rows were changed behind our back."""
+        self._cache.clear()
+
+    def accept(self, session: str, turn: str, message: str, text: str, channel: str) -> None:
+        """Note for the record what the person said."""
+        facts = {"message": message, "channel": channel, "text": text}
+        self.outbox.put("utterance", message, session, turn, **facts)
+
+    def wait(self, session: str, row: Waiting, channel: str) -> None:
         """Keep an accepted message until its time comes."""
-        self.outbox.put(row.message, session, row.turn, row.text)
+        self.accept(session, row.turn, row.message, row.text, channel)
         self._database.link.execute(
             "INSERT INTO waiting (session, turn, message, text, mode) VALUES (?, ?, ?, ?, ?)",
             (session, row.turn, row.message, row.text, row.mode),

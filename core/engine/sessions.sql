@@ -68,10 +68,11 @@ CREATE TABLE views (
 CREATE TABLE outbox (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
   key TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL,
   session TEXT NOT NULL,
   turn TEXT NOT NULL,
   ts INTEGER NOT NULL,
-  text TEXT NOT NULL
+  body TEXT NOT NULL
 ) STRICT;
 CREATE TABLE untitled (session TEXT PRIMARY KEY) STRICT;
 CREATE VIEW texts AS SELECT n, searchable(data) AS text FROM messages;

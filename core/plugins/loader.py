@@ -53,6 +53,7 @@ class Plugins:
         self.registry = registry
         self._folder, self._off, self._timeout = folder, off, timeout
         self._records: dict[str, Record] = {}
+        self._fallbacks: dict[str, Callable[[PluginContext], None]] = {}
         self._loading: asyncio.Task[None] | None = None
 
     def builtin(self, name: str, register: Callable[[PluginContext], None]) -> None:
@@ -61,6 +62,10 @@ class Plugins:
         register(ctx)
         made = self.registry.admit(ctx)
         self._records[name] = Record(name, "built in", state="loaded", registered=made)
+
+    def fallback(self, name: str, register: Callable[[PluginContext], None]) -> None:
+        """Register what belongs to the core once all plugins are loaded, unless one took its place."""
+        self._fallbacks[name] = register
 
     async def ready(self) -> None:
         """Load all plugins, once, beside whatever else is going on; every caller waits for the end."""
@@ -85,6 +90,14 @@ class Plugins:
         return rows
 
     async def _load_all(self) -> None:
+        await self._load_found()
+        for name, register in self._fallbacks.items():
+            try:
+                self.builtin(name, register)
+            except ValueError as error:
+                self._records[name] = Record(name, "built in", state="off", error=str(error))
+
+    async def _load_found(self) -> None:
         folder = self._folder
         if folder is None:
             return

@@ -5,12 +5,23 @@ from __future__ import annotations
 
 import sys
 import traceback
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from exo.core.plugins.registry import Registry
 from exo.core.protocol.schema import Usage
 from exo.core.toolbox.registry import ToolSpec
 from exo.core.toolbox.workers import call, within
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What is remembered to a message: lines for the model, the ids they come from, and, where what is
+    known answers by itself, the answer."""
+
+    text: str = ""
+    ids: tuple[str, ...] = ()
+    answer: str = ""
 
 
 class MemoryProvider(Protocol):
@@ -20,7 +31,7 @@ class MemoryProvider(Protocol):
         """What stands in every request behind the base prompt; "" for nothing."""
         ...
 
-    def recall(self, session: str, text: str) -> str:
+    def recall(self, session: str, text: str) -> str | Remembered:
         """What is remembered to this message of the person; stands right before it, once."""
         ...
 
@@ -55,9 +66,11 @@ class Slots:
         value = await self._call("memory", "pack", session)
         return value if isinstance(value, str) else ""
 
-    async def recall(self, session: str, text: str) -> str:
+    async def recall(self, session: str, text: str) -> Remembered:
         value = await self._call("memory", "recall", session, text)
-        return value if isinstance(value, str) else ""
+        if isinstance(value, str):
+            return Remembered(value)
+        return value if isinstance(value, Remembered) else Remembered()
 
     async def heard(self, session: str, said: str, replied: str) -> None:
         await self._call("memory", "heard", session, said, replied)

@@ -307,12 +307,14 @@ class SessionUndo:
 class TurnSend:
     """While a turn runs, `send` is refused, `steer` goes in before the next model call, `queue`
     waits for the end of the turn. `message` is an id that the client chooses for what is said: sent
-    again with the same id after a lost answer, it is answered again and not said twice."""
+    again with the same id after a lost answer, it is answered again and not said twice. `channel`
+    is how it came (typed, unless told)."""
 
     session: str
     text: str
     mode: Literal["send", "steer", "queue"] | None = None
     message: str | None = None
+    channel: Literal["typed", "voice", "console"] | None = None
 
 
 @command("turn.interrupt", InterruptResult)
@@ -465,7 +467,7 @@ class TurnStarted:
 @event("turn.completed")
 class TurnCompleted:
     """`kind` is what sort of request it was; `model_called` whether a language model worded it;
-    `error` is there when stop_reason is "error"."""
+    `error` is there when stop_reason is "error"; `recalled` are ids of what was remembered for it."""
 
     turn: str
     stop_reason: Literal["end", "length", "interrupted", "rounds", "error"]
@@ -473,6 +475,7 @@ class TurnCompleted:
     kind: str | None = None
     model_called: bool | None = None
     error: Error | None = None
+    recalled: list[str] | None = None
 
 
 @event("message.delta")

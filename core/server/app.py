@@ -62,6 +62,7 @@ async def serve(home: Home, *, stdio: bool, idle: float, listen: str, lan: bool)
         server=SERVER,
         plugins=home.plugins,
         closed=(home.state, home.store / "private"),
+        home=home,
     )
     dispatcher = Dispatcher(engine, hub)
     routes = Routes(dispatcher, SERVER)

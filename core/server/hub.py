@@ -124,6 +124,10 @@ class Hub:
         finally:
             self.listeners -= 1
 
+    def drop_caches(self) -> None:
+        """Read everything again: rows were changed behind our back."""
+        self._recent.clear()
+
     def close(self) -> None:
         """End every `follow`."""
         self._closed = True

@@ -98,7 +98,7 @@ def test_a_press_listens_and_has_the_rest_prefilled_at_once(bench: Bench) -> Non
     assert bench.do(ev.Button("talk", False)) == "thinking"
     assert bench.ear.names() == ["start", "finish"]
     assert bench.do(ev.Heard(1, "what time is it")) == "thinking"
-    assert bench.link.told[-1] == ("send", 1, "what time is it")
+    assert bench.link.told[-1] == ("send", 1, "what time is it", "voice")
     assert "what time is it" in bench.screen
 
 
@@ -127,7 +127,7 @@ def test_a_press_while_it_speaks_stops_all_and_listens(bench: Bench) -> None:
     assert bench.voice.names()[-1] == "cancel"  # nothing of it is spoken any more
     bench.pass_(1)
     bench.do(ev.Button("talk", False), ev.Heard(2, "next"))
-    assert bench.link.told[-1] == ("send", 2, "next")
+    assert bench.link.told[-1] == ("send", 2, "next", "typed")
     bench.wire("turn.completed", turn="t1", stop_reason="interrupted", usage={})
     assert bench.device.machine.state == "thinking"
     bench.wire("turn.started", turn="t2")

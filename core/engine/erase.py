@@ -1,0 +1,71 @@
+"""Takes what is to be forgotten out of sessions.sqlite: rows stay where they are, their text goes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from exo.core.base.sqlite import Database
+from exo.core.engine.search import Index
+from exo.core.retrieve.forget import Needles, leaves
+
+_TEXTS = ("text", "title", "summary")
+
+
+def erase(database: Database, needles: Needles) -> None:
+    """Blank the messages and events of these turns and whatever else says it; summaries of their
+    sessions are made again from what is left. Then no byte of it is in the file."""
+    index = Index(database)
+    with database.transaction(durable=True) as link:
+        # the index goes first, as a whole: what is taken out must be the very text that was put in
+        link.execute("INSERT INTO search (search) VALUES ('delete-all')")
+        touched, blanked = set(), set()
+        query = "SELECT n, id, session, turn, data FROM messages"
+        for n, id_, session, turn, data in link.execute(query).fetchall():
+            if turn in needles.turns or any(map(needles.hit, leaves(json.loads(data)))):
+                touched.add(session)
+                blanked.add(id_)
+                link.execute("UPDATE messages SET data = ? WHERE n = ?", (_blank(data), n))
+            index.add(n)
+        for seq, data in link.execute("SELECT seq, data FROM events").fetchall():
+            body = json.loads(data)["body"]
+            ours = body.get("turn") in needles.turns or body.get("message") in blanked
+            if ours or any(map(needles.hit, leaves(body))):
+                link.execute("UPDATE events SET data = ? WHERE seq = ?", (_blank(data), seq))
+        for session in touched:
+            link.execute("DELETE FROM nodes WHERE session = ?", (session,))
+            link.execute("DELETE FROM views WHERE session = ?", (session,))
+        for table, column, key in (
+            ("sessions", "title", "id"),
+            ("waiting", "text", "n"),
+            ("timers", "label", "id"),
+            ("outbox", "body", "n"),
+            ("nodes", "text", "n"),
+        ):
+            rows = link.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
+            found = [row[:1] for row in rows if needles.hit(row[1])]
+            what = f"DELETE FROM {table}"
+            if table == "sessions":
+                what = "UPDATE sessions SET title = ''"
+            link.executemany(f"{what} WHERE {key} = ?", found)
+        link.execute("INSERT INTO search (search) VALUES ('optimize')")
+    database.scrub()
+
+
+def _blank(data: str) -> str:
+    return json.dumps(_without(json.loads(data)), ensure_ascii=False)
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: ""
+        if key in _TEXTS and isinstance(each, str)
+        else {}
+        if key == "args"
+        else _without(each)
+        for key, each in value.items()
+    }

@@ -1,0 +1,85 @@
+"""What happens in sessions, as entries of the ledger. Owns which row refers to which.
+
+Invariant: each row becomes one entry, also when it is handed in again after a crash: an entry is known by
+what it tells of (the message, the call, the request), not by when it came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from exo.core.engine.outbox import Row
+from exo.core.ledger.entry import Draft, Entry
+from exo.core.ledger.ledger import Ledger
+
+KINDS = ("utterance", "action", "approval", "outcome", "verdict")
+REMEMBERED = 2000  # entries of these kinds that a row may still refer to, or repeat
+
+
+class Mirror:
+    """Writes rows; usable by the thread of its ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._known: dict[str, str] | None = None  # name -> entry id
+
+    def write(self, rows: Sequence[Row]) -> list[Entry]:
+        """Append what is new of `rows`, in one durable commit; returns the entries."""
+        known = self._names()
+        drafts: list[Draft] = []
+        places: dict[str, int] = {}  # names that this commit makes -> place in it
+        for row in rows:
+            own, parents = _names(row.kind, row.body)
+            if own[0] in known or own[0] in places:
+                continue
+            refs = next(
+                ([places.get(n, known.get(n))] for n in parents if n in places or n in known), []
+            )
+            places |= dict.fromkeys(own, len(drafts))
+            drafts.append(Draft(row.kind, row.body, tuple(refs), ts=row.ts))
+            if row.kind == "outcome" and row.body.get("ok") and (text := self._noted(row, rows)):
+                body = {"text": text, "channel": "typed"}
+                drafts.append(Draft("note", body, (len(drafts) - 1,), ts=row.ts))
+        entries = self._ledger.append(*drafts) if drafts else []
+        known |= {name: entries[place].id for name, place in places.items()}
+        return entries
+
+    def last(self, session: str) -> str:
+        """The entry of what was said last in this session, "" when nothing was."""
+        return self._names().get(f"session/{session}", "")
+
+    def _names(self) -> dict[str, str]:
+        if self._known is None:
+            self._known = {}
+            for entry in reversed(self._ledger.newest(REMEMBERED, KINDS)):
+                if entry.body is not None:
+                    own, _ = _names(entry.kind, entry.body)
+                    self._known |= dict.fromkeys(own, entry.id)
+        return self._known
+
+    def _noted(self, row: Row, rows: Sequence[Row]) -> str:
+        """The text of a note that was taken by this call, "" when it was another tool."""
+        name = f"action/{row.turn}/{row.body.get('call')}"
+        bodies = [each.body for each in rows if _names(each.kind, each.body)[0][0] == name]
+        if not bodies and (entry := self._ledger.get(self._names().get(name, ""))):
+            bodies = [entry.body or {}]
+        if not bodies or bodies[0].get("tool") != "note":
+            return ""
+        return str(json.loads(bodies[0]["args"]).get("text", ""))
+
+
+def _names(kind: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The names of an entry, its own first, and those of what it may refer to, the nearest first."""
+    turn, session = body.get("turn", ""), body.get("session", "")
+    said = [f"turn/{turn}"] if turn else [f"session/{session}"]
+    if kind == "utterance":
+        return [f"utterance/{body.get('message')}", f"turn/{turn}", f"session/{session}"], []
+    if kind == "approval":
+        return [f"approval/{body.get('request')}"], said
+    if kind == "verdict":
+        return [f"verdict/{turn}/{body.get('via')}"], [f"outcome/{turn}/", *said]
+    call = body.get("call", "")
+    return [f"{kind}/{turn}/{call}"], (
+        [f"action/{turn}/{call}"] if kind == "outcome" else []
+    ) + said

@@ -1,0 +1,174 @@
+"""What the person is remembered by, behind one object: record, store, index and recall together. Owns the
+order in which they are written: the ledger first, then the views, then the index, so that what a crash
+cut off is made again from what stands before it. For one thread.
+
+Invariant: what was written is found by the next call; nothing that was forgotten is found by any."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from exo.core.base.clock import Clock
+from exo.core.base.errors import ExoError
+from exo.core.base.home import Home
+from exo.core.engine.outbox import Row
+from exo.core.ledger.entry import Draft, Entry
+from exo.core.ledger.ledger import Ledger
+from exo.core.ledger.mirror import Mirror
+from exo.core.retrieve.document import Embedder
+from exo.core.retrieve.index import Index
+from exo.core.retrieve.recall import Recall, Recalled
+from exo.core.store.store import Store
+
+VERBS = ("recall", "remember", "rule", "why", "status")  # of memory.query; forget is the engine's
+
+
+class Memory:
+    """`embedder` None: keywords alone."""
+
+    def __init__(self, home: Home, clock: Clock, embedder: Embedder | None = None) -> None:
+        """Opens the record, making it where there is none. Raises StorageError, HomeError."""
+        self.ledger = Ledger(home, clock)
+        self.store = Store(home, self.ledger, clock)
+        self.index = Index(home.store / "private" / "index.sqlite")
+        self.mirror = Mirror(self.ledger)
+        self.embedder = embedder
+        self._recall = Recall(self.index, clock)
+
+    def close(self) -> None:
+        self.index.close()
+        self.store.close()
+        self.ledger.close()
+
+    def refresh(self) -> None:
+        """Take in what any process or hand has written since."""
+        before = self.ledger.position()
+        changed = self.store.sync()
+        if self.index.position != before:  # it was left behind, or is new
+            self.index.put(self.store.documents())
+            known = self.index.ids()
+            self.index.remove(known - {each.id for each in self.store.documents()})
+        elif changed:
+            found = {each: self.store.document(each) for each in changed}
+            self.index.put(each for each in found.values() if each is not None)
+            self.index.remove([id_ for id_, each in found.items() if each is None])
+        self.index.position = self.ledger.position()
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Take rows of the outbox into the record."""
+        if self.mirror.write(rows):
+            self.refresh()
+
+    def recall(
+        self, query: str, *, k: int = 8, at: str = "", min_trust: str = "", budget: int = 600
+    ) -> Recalled:
+        """What is known to `query`; the record notes which ids were found, not what was asked."""
+        self.refresh()
+        if not self.index.count():
+            return Recalled([], True, 0, "", False)
+        found = self._recall.search(
+            query,
+            k=k,
+            embedder=self.embedder,
+            at=at,
+            min_trust=min_trust,
+            triggers=self.store.triggers(),
+            budget=budget,
+        )
+        body = {
+            "query_hash": hashlib.sha256(query.encode("utf-8", "replace")).hexdigest(),
+            "ids": [hit.id for hit in found.hits],
+            "abstained": found.abstain,
+            "tokens": found.tokens,
+            "at": at,
+        }
+        before = self.ledger.position()
+        self.ledger.append(Draft("retrieval", body), durable=False)
+        if self.index.position == before:
+            self.index.position = self.ledger.position()
+        return found
+
+    def remember(
+        self, text: str, channel: str = "typed", refs: Sequence[str] = (), supersedes: str = ""
+    ) -> dict[str, Any]:
+        """Keep a belief in the person's words; one that is there already is not written twice."""
+        if not text.strip():
+            raise ExoError("remember", "the text is empty", "say what to remember")
+        node = self.store.remember(text, channel=channel, refs=refs, supersedes=supersedes)
+        self.refresh()
+        return {"id": node.id, "title": node.title, "type": node.type}
+
+    def rule(self, text: str, channel: str = "typed", refs: Sequence[str] = ()) -> dict[str, Any]:
+        """Keep a standing rule; it is in the pack of the next turn."""
+        if not text.strip():
+            raise ExoError("keep a rule", "the text is empty", "say the rule in your own words")
+        node = self.store.rule(text, channel=channel, refs=refs)
+        self.refresh()
+        return {"id": node.id, "title": node.title, "type": node.type}
+
+    def why(self, id_: str) -> dict[str, Any]:
+        """A belief, an item or an entry, and the entries it stands on."""
+        self.refresh()
+        ids = self.store.entry_of(id_)
+        entries = [entry for entry in map(self.ledger.get, ids) if entry is not None]
+        if not entries:
+            do = "ids stand in what recall shows and in `exo ledger tail`"
+            raise ExoError(f"say why {id_!r}", "nothing of that id is known", do)
+        document = self.store.document(id_)
+        said = [each for entry in entries for each in map(self.ledger.get, entry.refs) if each]
+        seen: dict[str, Entry] = {entry.id: entry for entry in [*entries, *said]}
+        return {
+            "id": id_,
+            "title": document.title if document else "",
+            "text": document.body or document.summary if document else "",
+            "trust": document.trust if document else "",
+            "evidence": [_evidence(entry) for entry in seen.values()],
+        }
+
+    def status(self) -> dict[str, Any]:
+        """How much is known, and how much of it the embedding model has still to read."""
+        self.refresh()
+        return {"documents": self.index.count(), "pending": self.index.pending()}
+
+    def query(self, verb: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Answer memory.query. Raises ExoError for a verb or arguments that are none."""
+        if verb not in VERBS:
+            raise ExoError(f"memory.query {verb!r}", f"there are {', '.join(VERBS)} and forget")
+        try:
+            if verb == "recall":
+                return shown(self.recall(args.pop("query"), **args))
+            answer: dict[str, Any] = getattr(self, verb)(**args)
+            return answer
+        except (TypeError, KeyError) as error:
+            raise ExoError(f"memory.query {verb}", f"its arguments do not fit: {error}") from error
+
+
+def shown(found: Recalled) -> dict[str, Any]:
+    """The shape that `exo recall --json` prints."""
+    hits = [
+        {
+            "id": hit.id,
+            "kind": hit.kind,
+            "title": hit.title,
+            "score": round(hit.score, 4),
+            "found_by": list(hit.found_by),
+            "trust": hit.trust,
+            "text": hit.text,
+        }
+        for hit in found.hits
+    ]
+    return {"hits": hits, "abstain": found.abstain, "tokens": found.tokens}
+
+
+def _evidence(entry: Entry) -> dict[str, Any]:
+    body = entry.body or {}
+    text = str(body.get("text") or body.get("title") or body.get("path") or "")
+    return {
+        "id": entry.id,
+        "kind": entry.kind,
+        "ts": entry.ts,
+        "channel": str(body.get("channel", "")),
+        "text": text[:2000] if entry.body is not None else "(forgotten)",
+    }

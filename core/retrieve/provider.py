@@ -1,0 +1,212 @@
+"""The memory of a running exod: the slot `memory`, the commands `memory.query`, and the drain from the
+outbox into the record. Owns the one thread in which record, store and index are used.
+
+Invariant: nothing here makes a turn fail: a record that cannot be opened is told of once and tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from exo.core.base.errors import ExoError
+from exo.core.base.home import Home
+from exo.core.engine.outbox import Outbox
+from exo.core.plugins.registry import PluginContext, spec_of
+from exo.core.plugins.slots import Remembered
+from exo.core.retrieve.forget import Needles, forget, resume
+from exo.core.toolbox.registry import Context, ToolSpec
+
+if TYPE_CHECKING:
+    from exo.core.retrieve.memory import Memory
+
+T = TypeVar("T")
+EMBEDDED = 16  # texts embedded at once, between which a recall may come
+PAUSE = 30.0  # seconds until a model that does not embed is asked again
+_ABOUT_ME = re.compile(
+    r"\b(?:i|me|my|mine|myself|we|us|our|ours|ich|mich|mir|mein\w*|wir|uns|unser\w*)\b", re.I
+)
+_GERMAN = re.compile(r"\b(?:ich|mich|mir|mein\w*|wir|uns|unser\w*|ist|wie|was|wo|wer|wann)\b", re.I)
+
+
+class Provider:
+    """`opens` makes the memory, in its thread; `said` is what a session's person said last; `quiet` is
+    whether nobody waits for a model; `tell` shows a warning; `erased` takes what is forgotten out of the
+    conversations."""
+
+    def __init__(
+        self,
+        home: Home,
+        opens: Callable[[], Memory],
+        outbox: Outbox,
+        said: Callable[[str], str],
+        quiet: Callable[[], bool],
+        tell: Callable[[str, str], None],
+        erased: Callable[[Needles], Awaitable[None]],
+    ) -> None:
+        self._home, self._opens, self._outbox, self._said = home, opens, outbox, said
+        self._erased = erased
+        self._quiet, self._tell = quiet, tell
+        self._thread = ThreadPoolExecutor(1, "memory")
+        self._memory: Memory | None = None
+        self._fault = ""
+        self._draining = asyncio.Lock()
+        self._reading: asyncio.Task[None] | None = None
+
+    def register(self, ctx: PluginContext) -> None:
+        ctx.register_memory_provider(self)
+
+    async def run(self, work: Callable[[Memory], T]) -> T:
+        """Do `work` with the memory, in its thread. Raises what it raises, and what keeps the memory
+        from opening."""
+
+        def job() -> T:
+            if self._memory is None:
+                self._memory = self._opens()
+            return work(self._memory)
+
+        try:
+            value = await asyncio.get_running_loop().run_in_executor(self._thread, job)
+        except ExoError as error:
+            if self._memory is None and str(error) != self._fault:
+                self._fault = str(error)
+                self._tell("memory", self._fault)
+            raise
+        self._fault = ""
+        return value
+
+    async def close(self) -> None:
+        """Hand on what waits, then close the files."""
+        if self._reading is not None:
+            self._reading.cancel()
+        with contextlib.suppress(ExoError):
+            await self.drain()
+        if self._memory is not None:
+            await self.run(lambda memory: memory.close())
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def start(self) -> None:
+        """Open it; go on with what a crash cut off. Never raises: the fault was told of."""
+        with contextlib.suppress(ExoError):
+            await self.run(lambda memory: resume(memory, self._home, self._erase()))
+            await self.drain()
+            self.read()
+
+    async def after_turn(self) -> None:
+        with contextlib.suppress(ExoError):  # the rows stay, and the next turn tries again
+            await self.drain()
+            self.read()
+
+    async def query(self, verb: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Answer memory.query. Raises ExoError."""
+        await self.drain()
+        if verb != "forget":
+            return await self.run(lambda memory: memory.query(verb, args))
+        id_, erase = str(args.get("id", "")), self._erase()
+        gone = await self.run(lambda memory: forget(memory, self._home, id_, erase))
+        return {"forgotten": gone}
+
+    def _erase(self) -> Callable[[Needles], None]:
+        """For the memory's thread: has the loop erase, and waits for it."""
+        loop = asyncio.get_running_loop()
+
+        def erase(needles: Needles) -> None:
+            asyncio.run_coroutine_threadsafe(self._erased(needles), loop).result()
+
+        return erase
+
+    async def drain(self) -> None:
+        """Take the outbox into the record. Raises StorageError; the rows stay then."""
+        async with self._draining:
+            while rows := self._outbox.rows():
+                await self.run(lambda memory, rows=rows: memory.write(rows))  # type: ignore[misc]
+                self._outbox.done(rows)
+
+    def read(self) -> None:
+        """Let the embedding model read what is new, in the background."""
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                if self._quiet() and not await self.run(_embed_some):
+                    return
+                await asyncio.sleep(0.05 if self._quiet() else 1.0)
+            except ExoError as error:
+                print(f"memory: {error}", file=sys.stderr)
+                await asyncio.sleep(PAUSE)
+
+    # ---- the slot ----------------------------------------------------------------------------------
+
+    async def pack(self, session: str) -> str:
+        def work(memory: Memory) -> str:
+            memory.refresh()  # a rule of another process counts from the next turn on
+            return memory.store.pack()
+
+        return await self.run(work)
+
+    async def recall(self, session: str, text: str) -> Remembered:
+        found = await self.run(lambda memory: memory.recall(text))
+        if found.abstain or not found.hits:
+            return Remembered()
+        answer, best = "", found.hits[0]
+        if found.strong and best.kind == "node" and best.trust == "self" and _ABOUT_ME.search(text):
+            told = "Du hast mir gesagt" if _GERMAN.search(text) else "You told me"
+            answer = f"{told}: {best.text}"
+        return Remembered(found.block, tuple(hit.id for hit in found.hits), answer)
+
+    def tools(self) -> list[ToolSpec]:
+        offers = (self.tool_recall, self.tool_remember, self.tool_why, self.tool_forget)
+        named = {function.__name__.removeprefix("tool_"): function for function in offers}
+        return [
+            spec_of(function, name, toolset="memory", risk="high" if name == "forget" else "low")
+            for name, function in named.items()
+        ]
+
+    async def tool_recall(self, query: str) -> str:
+        """Search what is known about the person and what they saved."""
+        found = await self.run(lambda memory: memory.recall(query))
+        return found.block if found.hits and not found.abstain else "Nothing is known about that."
+
+    async def tool_remember(self, context: Context, text: str) -> str:
+        """Remember something that the person said about themselves."""
+        said = self._said(context.session)
+        # a model's own words are no words of the person, and may come from what it has read
+        channel = "typed" if _plain(text) in _plain(said) else "unknown"
+        await self.drain()
+
+        def work(memory: Memory) -> dict[str, Any]:
+            source = memory.mirror.last(context.session)
+            return memory.remember(text, channel, [source] if source else [])
+
+        kept = await self.run(work)
+        return f"I will remember: {text.strip()} [{kept['id']}]"
+
+    async def tool_forget(self, id: str) -> str:
+        """Forget something for good, by its id."""
+        gone = (await self.query("forget", {"id": id}))["forgotten"]
+        return f"Forgotten, {len(gone)} entries of the record."
+
+    async def tool_why(self, id: str) -> str:
+        """Say where a belief comes from."""
+        found = await self.run(lambda memory: memory.why(id))
+        lines = [f"{each['kind']} {each['id'][:12]}: {each['text']}" for each in found["evidence"]]
+        return "\n".join([found["title"] or id, *lines])
+
+
+def _embed_some(memory: Memory) -> int:
+    """Embed a few texts; returns how many are left."""
+    memory.refresh()
+    if memory.embedder is not None and memory.index.pending():
+        memory.index.embed_some(memory.embedder, EMBEDDED)
+        return memory.index.pending()
+    return 0
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
