@@ -53,7 +53,7 @@ class Database:
                     self.link.execute(f"PRAGMA user_version = {version}")
         with contextlib.suppress(StorageError):  # no room for the copy now: at the next opening
             if self._beside("-scrub").exists():
-                self.scrub(pending=True)
+                self.scrub()
 
     def function(self, name: str, arguments: int, call: Callable[..., Any]) -> None:
         """Let SQL call a deterministic function, also after the file was replaced."""
@@ -61,11 +61,14 @@ class Database:
         self.link.create_function(name, arguments, call, deterministic=True)
 
     @contextlib.contextmanager
-    def transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """One commit, or nothing of it. BEGIN IMMEDIATE: several processes may write."""
-        with self._readable("write"):
+    def transaction(
+        self, durable: bool = False, write: bool = True
+    ) -> Iterator[sqlite3.Connection]:
+        """One commit, or nothing of it. BEGIN IMMEDIATE: several processes may write. With `write` off:
+        many reads of one moment."""
+        with self._readable("write" if write else "read"):
             try:
-                self._begin(durable)
+                self._begin("IMMEDIATE" if write else "DEFERRED", durable)
                 yield self.link
                 self.link.execute("COMMIT")
             except BaseException:
@@ -76,17 +79,6 @@ class Database:
                 if durable:
                     self.link.execute("PRAGMA synchronous = NORMAL")
 
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Many reads of one moment; writes nothing."""
-        with self._readable("read"):
-            self._refresh()
-            self.link.execute("BEGIN")
-            try:
-                yield self.link
-            finally:
-                self.link.execute("ROLLBACK")
-
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Read everything that `query` gives."""
         with self._readable("read"):
@@ -94,16 +86,13 @@ class Database:
                 self._refresh()
             return self.link.execute(query, values).fetchall()
 
-    def scrub(self, pending: bool = False) -> None:
+    def scrub(self) -> None:
         """Copy what is left into a new file and put that in the place of this one: whatever was deleted
-        is in neither file nor WAL, whoever reads. With `pending` only when one was promised. Needs room
-        for the copy. Raises StorageError."""
+        is in neither file nor WAL, whoever reads. Needs room for the copy. Raises StorageError."""
         copy, ready = self._beside("-copy"), self._beside("-swap")
         with self._readable("scrub"):
-            self._begin()
+            self._begin("IMMEDIATE")
             try:
-                if pending and not self._beside("-scrub").exists():
-                    return  # another process has done it
                 self.promise_scrub()
                 copy.unlink(missing_ok=True)
                 copy.touch(0o600)
@@ -146,12 +135,13 @@ class Database:
         ready.replace(self.path)
         sync_folder(self.path.parent)
 
-    def _begin(self, durable: bool = False) -> None:
-        """BEGIN IMMEDIATE in the file that lies at the path."""
+    def _begin(self, how: str, durable: bool = False) -> None:
+        """BEGIN in the file that lies at the path."""
         while True:
             self._refresh()
-            self.link.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            self.link.execute("BEGIN IMMEDIATE")
+            if durable:
+                self.link.execute("PRAGMA synchronous = FULL")
+            self.link.execute(f"BEGIN {how}")
             if self._at_path() == self._inode and not self._beside("-swap").exists():
                 return
             self.link.execute("ROLLBACK")
