@@ -76,6 +76,7 @@ class DeviceKey:
 
     def save(self, path: Path) -> None:
         left = {"seq": self.seq, "chain": self.chain} if self.seq else None
+        make_folder(path.parent)
         write_atomic(path, json.dumps({"seed": self.key.seed.hex(), "left": left}))
 
 
