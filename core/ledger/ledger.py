@@ -18,7 +18,7 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.home import Home
 from exo.core.base.sqlite import Database
-from exo.core.ledger.canonical import START, body_hash, canonical, chained, entry_id
+from exo.core.ledger.canonical import LIMIT, START, body_hash, canonical, chained, entry_id
 from exo.core.ledger.entry import COLUMNS, JOINED, RAW, Draft, Entry, Row
 from exo.core.ledger.keys import DeviceKey, Key, RootKey, device_body
 from exo.core.ledger.verify import LASTING, Checker, Progress, Report, Walk, authors, need, row_of
@@ -202,8 +202,11 @@ class Ledger:
         lc, before, found = self._last_lc(link), chain.encode(), []
         unsure = {"clock": "unsure"} if getattr(self._clock, "unsure", False) else {}
         for draft in drafts:
-            if not _SCOPE.fullmatch(draft.scope) or not all(map(_ID.fullmatch, draft.refs)):
-                raise ExoError("append an entry", "its scope or one of its refs is malformed")
+            named = _SCOPE.fullmatch(draft.scope) and all(map(_ID.fullmatch, draft.refs))
+            if not named or type(draft.ts) is not int or abs(draft.ts) >= LIMIT:
+                raise ExoError(
+                    "append an entry", f"scope, time or refs of the {draft.kind} are malformed"
+                )
             body, refs = {**draft.body, **unsure}, canonical(list(draft.refs))
             text, salt = canonical(body), secrets.token_bytes(16)
             seq, lc, ts, kind = seq + 1, lc + 1, draft.ts or now, draft.kind.encode()

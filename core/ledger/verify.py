@@ -144,12 +144,16 @@ class Walk:
             self._known(row, start=True)  # the walk verifies that entry itself
         done, total = 0, self.link.execute("SELECT count(*) FROM events").fetchone()[0]
         query = f"SELECT {RAW} {JOINED} WHERE {MINE} AND seq > ? ORDER BY seq"
+        later: Broken | None = None
         check, check_place = self.checker.check, self.checker.check_place
         for author in authors(self.link):
             start = self.checker.heads.get(author, (0,))[0]
             for row in self.link.execute(query, (author, start)):
                 check(row)
-                check_place(row)
+                try:
+                    check_place(row)
+                except Broken as error:  # its cause may be a forget or device entry that is broken
+                    later = later or error
                 if row[6] == b"checkpoint":
                     self._known(row)
                 done += 1
@@ -157,6 +161,8 @@ class Walk:
                     progress(done, total)
         if self.left[0]:
             self._at(self.own, *self.left, "it has left this device")
+        if later:
+            raise later
         if full:
             self._file()
 
