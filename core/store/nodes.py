@@ -141,7 +141,7 @@ def node_of(table: dict[str, Any], text: str) -> Node:
             values[key] = tuple(each for each in made if each)
         elif value is not None:
             values[key] = _plain(value)
-    return Node(**values, text=text)
+    return Node(**{"id": "", **values}, text=text)
 
 
 def _link(row: object) -> tuple[str, str] | None:

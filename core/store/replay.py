@@ -112,14 +112,18 @@ class State:
             return self.items.get(id_)
         return self.base.item(id_)
 
+    def lay(self, path: str, file: File | None) -> None:
+        """Set a file, or None for no file."""
+        self.files[path] = file
+        self._paths.setdefault(PurePosixPath(path).stem, set()).add(path)
+
     def put(self, path: str, data: bytes, entry: Entry, trust: str = "") -> None:
         """Set a file; of a page only the last entry is kept with it, of a node all."""
         old = self.file(path)
         made = File(data, trust or "self", entry.ts) if old is None else old
         before = made.entries if path.startswith("nodes/") else ()
         entries = (*before, *(() if entry.id in before else (entry.id,)))
-        self.files[path] = replace(made, data=data, entries=entries)
-        self._paths.setdefault(PurePosixPath(path).stem, set()).add(path)
+        self.lay(path, replace(made, data=data, entries=entries))
 
     def page(self, path: str, entry: Entry, change: Callable[[bytes], bytes]) -> None:
         """Change PACK.md or INDEX.md, unless it does not parse; the entries behind it stay as they are."""
@@ -312,13 +316,17 @@ def put_line(data: bytes, heading: str, line: str, mark: str, label: str = "") -
     if at < 0:
         rows += [*([end] if not rows or rows[-1].endswith("\n") else [end, end]), heading + end]
         at = len(rows) - 1
-    last = next((n for n in range(at + 1, len(rows)) if rows[n].startswith("#")), len(rows))
+    after = next((n for n in range(at + 1, len(rows)) if rows[n].startswith("#")), len(rows))
+    last = after
     while last > at + 1 and not rows[last - 1].strip():
         last -= 1
-    gap = [end] if last == at + 1 else []
     if not rows[last - 1].endswith("\n"):
         rows[last - 1] += end
-    return "".join((*rows[:last], *gap, line + end, *rows[last:])).encode()
+    if last == at + 1:  # an empty section: a blank line before and behind, whatever was there
+        return "".join(
+            (*rows[:last], end, line + end, *([end] * bool(rows[after:])), *rows[after:])
+        ).encode()
+    return "".join((*rows[:last], line + end, *rows[last:])).encode()
 
 
 def drop_lines(data: bytes, mark: str) -> bytes:

@@ -86,6 +86,8 @@ class Views:
         known, pending, trust, ts, entries, data = rows[0]
         if self.at == "main":
             data = self._read(path)
+            if data is None and "-" in self.told.get(path, ()):
+                return None
             if sha(data) not in {known, pending, *self.told.get(path, ())} or data is None:
                 raise Raced(f"read {path}", "it was changed just now", "try again")
         return File(data, trust, ts, tuple(entries.split()))
@@ -129,13 +131,13 @@ class Views:
     def by_hand(self) -> dict[str, bytes | None]:
         """Files whose bytes are not ours, None where a hand deleted one. Reads only what has another time
         or size than when it was written."""
-        columns = "path, sha, pending, mtime, size, fault FROM main.files"
+        columns = "path, sha, pending, mtime, size FROM main.files"
         rows = {row[0]: row[1:] for row in self.db.rows(f"SELECT {columns}")}
         found: dict[str, bytes | None] = {}
         same: list[tuple[int, int, str]] = []
         self.named.clear()
         for path, info in self.walk():
-            known, pending, mtime, size, _ = rows.pop(path, ("", "", 0, 0, ""))
+            known, pending, mtime, size = rows.pop(path, ("", "", 0, 0))
             if (mtime, size) == (info.st_mtime_ns, info.st_size):
                 continue
             data = self._read(path)
@@ -146,14 +148,10 @@ class Views:
         if same:
             with self.db.transaction() as link:
                 link.executemany("UPDATE main.files SET mtime = ?, size = ? WHERE path = ?", same)
-        for path, (known, _, mtime, _, _) in rows.items():
-            if (
-                known
-                and mtime >= 0
-                and safe_path(path)
-                and path not in self.named
-                and self.stands()
-            ):
+        blocked = tuple(f"{path}/" for path in self.named)
+        for path, (known, _, mtime, _) in rows.items():
+            here = known and mtime >= 0 and safe_path(path) and not f"{path}/".startswith(blocked)
+            if here and self.stands():
                 found[path] = None
         return found
 
@@ -162,16 +160,19 @@ class Views:
         queue = ["PACK.md", "INDEX.md", "nodes", "policies", "skills"]
         while queue:
             path = queue.pop()
-            with suppress(FileNotFoundError, NotADirectoryError):
+            try:
                 info = os.lstat(self.folder / path)
                 if stat.S_ISDIR(info.st_mode):
-                    queue += [
-                        f"{path}/{name}" for name in os.listdir(self.folder / path) if _seen(name)
-                    ]
+                    with os.scandir(self.folder / path) as entries:
+                        queue += [f"{path}/{each.name}" for each in entries if _seen(each.name)]
                 elif why := _refused(path, info):
                     self.named[path.encode("utf-8", "replace").decode()] = why
                 else:
                     yield path, info
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                self.named[path] = f"it cannot be read: {error.strerror}"
 
     # ---- writing -----------------------------------------------------------------------------------------
 
@@ -199,7 +200,7 @@ class Views:
                     self.touch(
                         link, {*(old or ()), *((row[2] or path,) if row else (path,))} - {""}
                     )
-            self.put(link, state.items.values())
+            self.put(link, state.items)
             if self.at == "main":
                 self.touch(link, state.items)
                 self.remember(link, meta)
@@ -210,10 +211,12 @@ class Views:
         rule = "ON CONFLICT (path) DO UPDATE SET pending = excluded.pending"
         link.executemany(f"INSERT INTO main.files {new} {rule}", hashes)
 
-    def put(self, link: Any, items: Iterable[Item | None]) -> None:
+    def put(self, link: Any, items: dict[str, Item | None]) -> None:
+        """Store items under their ids; None: gone."""
         marks = ", ".join("?" * len(_COLUMNS))
-        rows = (astuple(item) for item in items if item is not None)
-        link.executemany(f"INSERT OR REPLACE INTO {self.at}.items VALUES ({marks})", rows)
+        link.executemany(f"DELETE FROM {self.at}.items WHERE id = ?", ((id_,) for id_ in items))
+        rows = (astuple(item) for item in items.values() if item is not None)
+        link.executemany(f"INSERT INTO {self.at}.items VALUES ({marks})", rows)
 
     def touch(self, link: Any, ids: Iterable[str]) -> None:
         """Note that these ids changed: each gets the next revision."""
@@ -251,12 +254,13 @@ class Views:
         known = (path, stem, id_, sha(file.data), "", *times, file.trust, file.ts)
         return (*known, " ".join(file.entries), text, fault, line, data)
 
-    def write(self, path: str, data: bytes | None) -> None:
-        """Bring one file to `data`, unless it is there, cannot be ours, or a hand was at it (Raced)."""
+    def write(self, path: str, data: bytes | None) -> bool:
+        """Bring one file to `data`, unless it is so, cannot be ours, or a hand was at it (Raced). Returns
+        whether it was written."""
         full = self.folder / path
         if os.path.lexists(full) and _refused(path, os.lstat(full)) or not self._inside(full):
             self.named[path] = "it is no plain file of this store"
-            return
+            return False
         known = self.db.rows("SELECT sha, pending FROM main.files WHERE path = ?", path)
         ours = {"-", sha(data), *(known[0] if known else ()), *self.told.get(path, ())}
 
@@ -269,7 +273,7 @@ class Views:
 
         now = self._read(path)
         if sha(now) == sha(data) or path == "STORE.toml" and now and manifest_format(now) >= FORMAT:
-            return
+            return False
         make_folder(full.parent)
         if data is not None:
             write_atomic(full, data, check=check)
@@ -277,9 +281,20 @@ class Views:
             check()
             full.unlink(missing_ok=True)
             sync_folder(full.parent)
+        return True
+
+    def retime(self, link: Any, paths: Iterable[str]) -> None:
+        """Note the times of files as they lie there now; what could not be written has none."""
+        for path in paths:
+            data = self._read(path)
+            times = _times(os.lstat(self.folder / path)) if data is not None else (-1, -1)
+            set_ = "UPDATE main.files SET mtime = ?, size = ? WHERE path = ? AND sha = ?"
+            link.execute(set_, (*times, path, sha(data)))
 
     def _inside(self, full: Path) -> bool:
-        return full.parent.resolve().is_relative_to(self.folder.resolve())
+        folders = (full.parent, full.parent.parent)
+        plain = all(each.is_dir() or not os.path.lexists(each) for each in folders)
+        return plain and full.parent.resolve().is_relative_to(self.folder.resolve())
 
     def _read(self, path: str) -> bytes | None:
         """The bytes of a plain file of bounded size, None for anything else."""
