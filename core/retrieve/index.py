@@ -21,7 +21,7 @@ from exo.core.base.errors import HomeError, ModelError, ModelMissing, ServiceErr
 from exo.core.base.sqlite import Database
 from exo.core.retrieve.document import Document, Embedder
 from exo.core.retrieve.vectors import Vectors, encode
-from exo.core.retrieve.words import terms
+from exo.core.retrieve.words import plain, terms
 
 FORMAT = 1  # of the file; to be raised as well when words.py cuts texts in another way
 SCHEMA = Path(__file__).with_name("index.sql")
@@ -137,7 +137,7 @@ class Index:
     def _put(self, link: sqlite3.Connection, document: Document, counts: Counter[str]) -> bool:
         data = json.dumps(asdict(document), separators=(",", ":"))
         pieces = [
-            (columns(document, piece), embedded(document, piece)) for piece in cut(document.body)
+            (texts_of(document, piece), embedded(document, piece)) for piece in cut(document.body)
         ]
         hashes = {_hash(text) for _, text in pieces}
         was = link.execute("SELECT data FROM documents WHERE id = ?", (document.id,)).fetchone()
@@ -172,7 +172,7 @@ class Index:
         number, document = row[0], load(row[1])
         parts = link.execute("SELECT n, hash FROM parts WHERE document = ? ORDER BY n", (number,))
         for (part, _), piece in zip(parts.fetchall(), cut(document.body), strict=True):
-            counts.subtract(_write(link, part, columns(document, piece), delete=True))
+            counts.subtract(_write(link, part, texts_of(document, piece), delete=True))
         hashes = link.execute("SELECT DISTINCT hash FROM parts WHERE document = ?", (number,))
         gone = [(hash_,) for (hash_,) in hashes.fetchall() if hash_ not in keep]
         link.execute("DELETE FROM parts WHERE document = ?", (number,))
@@ -268,10 +268,9 @@ def cut(body: str) -> list[str]:
     return out
 
 
-def columns(document: Document, piece: str) -> list[str]:
-    """The five columns of the keyword index."""
-    head = (document.title, document.summary, document.load_when, document.tags)
-    return [" ".join(terms(text)) for text in (*head, piece)]
+def texts_of(document: Document, piece: str) -> tuple[str, ...]:
+    """What is searched of a part: the five columns of the keyword index."""
+    return document.title, document.summary, document.load_when, document.tags, piece
 
 
 def embedded(document: Document, piece: str) -> str:
@@ -283,13 +282,14 @@ def embedded(document: Document, piece: str) -> str:
 def _write(
     link: sqlite3.Connection, part: int | None, texts: Sequence[str], delete: bool = False
 ) -> set[str]:
+    columns = [" ".join(terms(plain(text))) for text in texts]
     first, second = (", search", ", 'delete'") if delete else ("", "")
     link.execute(
         f"INSERT INTO search (rowid, title, summary, load_when, tags, body{first})"
         f" VALUES (?, ?, ?, ?, ?, ?{second})",
-        (part, *texts),
+        (part, *columns),
     )
-    return set(" ".join(texts).split())
+    return set(" ".join(columns).split())
 
 
 def _count(link: sqlite3.Connection, counts: Counter[str]) -> None:

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ModelError, ServiceError
 from exo.core.retrieve import when
-from exo.core.retrieve.candidates import Candidate, ask, fetch, gather
+from exo.core.retrieve.candidates import Candidate, fetch, gather
 from exo.core.retrieve.document import TRUST, Embedder
 from exo.core.retrieve.graph import expand
 from exo.core.retrieve.index import Index
 from exo.core.retrieve.pack import Hit, pack, same
 from exo.core.retrieve.words import READ, plain
 
-ABSTAIN = 0.35  # below this score nothing is known of the matter
-STRONG = 0.75  # from this score on a belief may answer by itself
+ABSTAIN = 0.38  # below this score nothing is known of the matter
+STRONG = 0.97  # from this score on a belief may answer by itself
 TIMELY = 0.2  # what a document of the time that the question speaks of gains
 IN_TIME = 40  # documents of that time that are looked at
 LONGEST = 1200  # characters of a hit's text
@@ -75,7 +75,7 @@ class Recall:
             trusted = document.trust in TRUST and TRUST.index(document.trust) >= lowest
             return known(each) and holds and open_ and trusted
 
-        found = gather(index, ask(index, query), self._vector(query, embedder, vector))
+        found = gather(index, query, self._vector(query, embedder, vector))
         if span:
             _timely(index, found, span, self._clock)
         _pin(index, found, query, triggers)
@@ -109,7 +109,7 @@ class Recall:
             document = each.document
             text = document.body.strip() or document.summary
             if len(text) > LONGEST:
-                text = self._index.piece(each.part)[1] if each.part else text[:LONGEST]
+                text = (each.piece or text)[:LONGEST]
             hit = Hit(
                 id=document.id,
                 kind=document.kind,

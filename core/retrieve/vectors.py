@@ -10,11 +10,12 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from heapq import nlargest
 from operator import mul
 
 from exo.core.base.sqlite import Database
 
-PICK = 200  # vectors that the sign bits pick
+PICK = 120  # vectors that the sign bits pick
 
 
 def unit(vector: Sequence[float]) -> list[float]:
@@ -33,15 +34,17 @@ def bits(vector: Sequence[float]) -> int:
 
 
 def encode(vector: Sequence[float]) -> tuple[bytes, bytes]:
-    """(sign bits, int8 codes) of a vector of any length."""
+    """(sign bits, int8 codes with 128 added) of a vector of any length. Bytes without a sign: Python keeps
+    the integers 0 to 255 ready, and that is a third of the time of a scan."""
     one, by = unit(vector), scale(len(vector))
-    codes = array("b", [max(-127, min(127, round(x * by))) for x in one])
-    return bits(one).to_bytes((len(one) + 7) // 8, "big"), codes.tobytes()
+    codes = bytes(128 + max(-127, min(127, round(x * by))) for x in one)
+    return bits(one).to_bytes((len(one) + 7) // 8, "big"), codes
 
 
 def cosine(query: Sequence[float], codes: bytes) -> float:
     """Of a unit vector and a coded one."""
-    return math.fsum(map(mul, query, memoryview(codes).cast("b"))) / scale(len(codes))
+    product: float = sum(map(mul, query, codes)) - 128 * sum(query)
+    return product / scale(len(codes))
 
 
 class Vectors:
@@ -53,27 +56,22 @@ class Vectors:
         self._bits: list[int] = []
         self._state: tuple[int, int] = (-1, -1)
 
-    def nearest(self, query: Sequence[float]) -> dict[int, float]:
+    def nearest(self, query: Sequence[float], count: int) -> dict[int, float]:
         """Numbers of the nearest vectors with their cosine; `query` is a unit vector of the width."""
         self._refresh()
-        if not self._bits:
-            return {}
         apart = list(map(int.bit_count, map(bits(query).__xor__, self._bits)))
         limit, seen = 0, 0
-        for distance, count in sorted(Counter(apart).items()):
-            limit, seen = distance, seen + count
+        for limit, many in sorted(Counter(apart).items()):
+            seen += many
             if seen >= PICK:
                 break
         picked = [n for n, distance in zip(self._numbers, apart, strict=True) if distance <= limit]
-        return self.measure(query, picked[: 2 * PICK])
-
-    def measure(self, query: Sequence[float], numbers: Sequence[int]) -> dict[int, float]:
-        """The cosine of these vectors."""
         rows = self._database.rows(
             "SELECT n, codes FROM vectors WHERE n IN (SELECT value FROM json_each(?))",
-            json.dumps(list(numbers)),
+            json.dumps(picked[: 2 * PICK]),
         )
-        return {n: cosine(query, codes) for n, codes in rows if len(codes) == len(query)}
+        found = ((cosine(query, codes), n) for n, codes in rows if len(codes) == len(query))
+        return {n: nearness for nearness, n in nlargest(count, found)}
 
     def drop(self) -> None:
         """Forget what is in memory."""

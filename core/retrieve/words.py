@@ -9,6 +9,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 READ = 20_000  # characters of a question that are looked at
@@ -33,8 +34,8 @@ _WORD = re.compile(
 )
 _CLUSTER = re.compile(f"[^{_MARKS}][{_MARKS}]*")
 _IS_DENSE = re.compile(f"[{_DENSE}]")
-_DATA = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-STOP = frozenset(_DATA["stop"].split())
+DATA = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+STOP = {name: frozenset(text.split()) for name, text in DATA["stop"].items()}
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("en", ""))
 _VERB = re.compile("(.{3,})(?:ing|ed)")
 _SYLLABLE = re.compile("[^aeiou][aeiou][^aeiouwxy]")
@@ -54,6 +55,7 @@ def plain(text: str) -> list[str]:
     return _WORD.findall(fold(text))
 
 
+@lru_cache(30_000)
 def stem(word: str) -> str:
     """`word` without a common ending: plural, -ing, -ed, a last e."""
     if len(word) < 4 or not word.isalpha():
@@ -71,12 +73,18 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word[-1] == "e" else word
 
 
-def terms(text: str, query: bool = False) -> list[str]:
-    """What of `text` goes into the index, in order. A run of a script without spaces becomes pairs of
+def tongue(words: Iterable[str]) -> str:
+    """The language of folded words by its stop words; "" where they do not say."""
+    counts = sorted((len(stop.intersection(words)), name) for name, stop in STOP.items())
+    return counts[-1][1] if counts[-1][0] > counts[-2][0] else ""
+
+
+def terms(words: Iterable[str], query: bool = False) -> list[str]:
+    """What of plain words goes into the index, in order. A run of a script without spaces becomes pairs of
     characters; its last character stands alone too, so that one is found as the beginning of a term."""
     out: list[str] = []
-    for word in plain(text):
-        if not _IS_DENSE.match(word):
+    for word in words:
+        if word.isascii() or not _IS_DENSE.match(word):
             out.append(stem(word))
             continue
         marks = _CLUSTER.findall(word)
@@ -86,15 +94,13 @@ def terms(text: str, query: bool = False) -> list[str]:
     return out
 
 
-def sought(query: str) -> dict[str, str]:
-    """The terms of a question that count, each with the word it came from; stop words are left out."""
-    found: dict[str, str] = {}
-    for word in plain(query[:READ]):
-        if word in STOP or (len(word) == 1 and word.isascii() and not word.isdigit()):
-            continue
-        for term in terms(word, query=True):
-            found.setdefault(term, word)
-    return found
+def sought(query: str) -> list[str]:
+    """The terms of a question that count, each once; stop words and single letters are left out."""
+    words = plain(query[:READ])
+    stop = STOP["en"] | STOP.get(tongue(words), frozenset())
+    telling = [word for word in words if word not in stop and (len(word) > 1 or not word.isalpha())]
+    dense = [word for word in words if len(word) == 1 and _IS_DENSE.match(word)]
+    return list(dict.fromkeys(terms(telling + dense, query=True)))
 
 
 def expression(chosen: Iterable[str]) -> str:
@@ -106,13 +112,10 @@ def expression(chosen: Iterable[str]) -> str:
 
 def near(word: str, candidates: Iterable[str], most: int) -> list[str]:
     """Those of `candidates` that differ from `word` by at most `most` letters, the nearest first."""
-    letters, found = set(word), []
-    for other in candidates:
-        if len(letters ^ set(other)) <= 2 * most:
-            distance = _distance(word, other, most)
-            if distance <= most:
-                found.append((distance, other))
-    return [other for _, other in sorted(found)]
+    letters = set(word)
+    close = (other for other in candidates if len(letters ^ set(other)) <= 2 * most)
+    found = sorted((_distance(word, other, most), other) for other in close)
+    return [other for distance, other in found if distance <= most]
 
 
 def _distance(a: str, b: str, most: int) -> int:
@@ -127,5 +130,5 @@ def _distance(a: str, b: str, most: int) -> int:
                 best = min(best, last[j - 2] + 1)
             row.append(best)
         if min(row) > most:
-            return most + 1
-    return row[-1]
+            break
+    return max(row[-1], min(row))

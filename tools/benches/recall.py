@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from exo.core.base.clock import SystemClock
-from exo.core.retrieve.candidates import ask
+from exo.core.retrieve.candidates import Question
 from exo.core.retrieve.document import Document
 from exo.core.retrieve.index import Index
 from exo.core.retrieve.recall import Recall
@@ -44,7 +44,9 @@ class Text:
                 "".join(self._syllable() for _ in range(self._random.choice((1, 2, 2, 3, 3, 4))))
             ] = None
         words = list(made)
-        for place, word in enumerate(sorted(STOP)[:150]):  # every other one of the most common
+        for place, word in enumerate(
+            sorted(STOP["en"])[:150]
+        ):  # every other one of the most common
             words.insert(place * 2, word)
         self.words = words
         self._sums = list(accumulate(1 / (rank + 2.7) for rank in range(len(words))))
@@ -132,8 +134,8 @@ def _ours(folder: str) -> None:
     recall.search(questions[0][0], vector=questions[0][1])
     _row("first search", (time.perf_counter() - start) * 1000, "ms")
     both = _timed(lambda words, vector: recall.search(words, vector=vector), questions)
-    words = _timed(lambda words, _: _match(index, ask(index, words).expression()), questions)
-    near = _timed(lambda _, vector: index.vectors.nearest(unit(vector)), questions)
+    words = _timed(lambda words, _: _match(index, Question(index, words).expression()), questions)
+    near = _timed(lambda _, vector: index.vectors.nearest(unit(vector), 40), questions)
     _row("p50", both[0], "ms", "20")
     _row("p99", both[1], "ms", "60")
     _row("its search by words, p50", words[0], "ms")
@@ -159,7 +161,7 @@ def _peers(folder: str) -> None:
     link.executemany("INSERT INTO plain VALUES (?, ?)", [(r["title"], r["body"]) for r in rows])
 
     def by_words(words: str, _: object) -> None:
-        match = " OR ".join(f'"{word}"' for word in words.split() if word not in STOP)
+        match = " OR ".join(f'"{word}"' for word in words.split() if word not in STOP["en"])
         query = "SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT 80"
         link.execute(query, (match or '"a"',)).fetchall()
 
