@@ -1,0 +1,152 @@
+"""Two ranked lists, one by words and one by meaning, made into one. Owns which terms are looked for, the
+evidence that a document answers and the score made of it; README.md says how its numbers were found.
+
+Invariant: a score is made of the evidence alone, so that scores of different questions compare."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from exo.core.retrieve.document import Document
+from exo.core.retrieve.index import Index, cut, load, texts_of
+from exo.core.retrieve.vectors import cosine, unit
+from exo.core.retrieve.words import DATA, expression, near, plain, sought, terms, tongue
+
+DEPTH = 40  # parts of each list
+COMMON = (
+    0.2  # of all parts: a term that stands in more is looked for only when no rarer one is there
+)
+SOUGHT, MENDED = 32, 3  # terms of a question: those looked for, the rarest; unknown ones mended
+SLIP = 0.8  # what a near term counts of the one that was meant
+COVER, LEAST, RANKED = (
+    1.2,
+    0.1,
+    0.4,
+)  # of the score: cover's weight, what of it is chance, BM25's share
+UNSEEN = 0.5  # cosine of a text without a vector, for each unit of cover
+MIDDLE, STEEP = (
+    0.5,
+    5.0,
+)  # the evidence at which a document is as likely right as wrong; the slope there
+
+
+@dataclass
+class Candidate:
+    """A document and how far it answers: `evidence` has no bounds, `score` is 0 to 1; `piece` is the part of
+    its body that answers best."""
+
+    number: int
+    document: Document
+    piece: str = ""
+    evidence: float = -1.0
+    score: float = 0.0
+    found_by: list[str] = field(default_factory=list)
+
+
+class Question:
+    """The terms of a question, weighed by how rare they are in the index, and near ones of those that are
+    unknown there."""
+
+    def __init__(self, index: Index, query: str) -> None:
+        self.tongue = tongue(plain(query))
+        wanted = sought(query)
+        (total,) = index.database.rows("SELECT count(*) FROM parts")[0]
+        known: dict[str, int] = dict(
+            index.database.rows(
+                "SELECT term, parts FROM terms WHERE term IN (SELECT value FROM json_each(?))",
+                json.dumps(wanted),
+            )
+        )
+        weigh = {term: math.log(1 + (total + 0.5) / (known.get(term, 0) + 0.5)) for term in wanted}
+        self.weights = dict(sorted(weigh.items(), key=lambda each: -each[1])[:SOUGHT])
+        self._common = {term for term in known if 50 < total < known[term] / COMMON}
+        unknown = [term for term in self.weights if term not in known and len(term) > 3]
+        self._instead = {term: _near(index, term) for term in unknown[:MENDED]}
+
+    def expression(self) -> str:
+        """For FTS5; "" when nothing is looked for."""
+        wanted = [term for term in self.weights if term not in self._common] or list(self.weights)
+        return expression(each for term in wanted for each in (term, *self._instead.get(term, ())))
+
+    def cover(self, having: set[str]) -> float:
+        """The share of the terms, by weight, that a text has: 0 to 1."""
+        got = 0.0
+        for term, weight in self.weights.items():
+            if term in having:
+                got += weight
+            elif not having.isdisjoint(self._instead.get(term, ())):
+                got += weight * SLIP
+        return got / (sum(self.weights.values()) or 1.0)
+
+
+def _near(index: Index, term: str) -> list[str]:
+    """Up to three terms of the index that `term` may be a slip of. The first two letters may be swapped."""
+    most = 1 if len(term) < 6 else 2
+    found: list[str] = []
+    for first in {term[0], term[1]}:
+        rows = index.database.rows(
+            "SELECT term FROM terms WHERE term >= ?1 AND term < ?1 || char(1114111)"
+            " AND length(term) BETWEEN ?2 AND ?3 LIMIT 20000",
+            *(first, len(term) - most, len(term) + most),
+        )
+        found += near(term, (other for (other,) in rows), most)
+    return found[:3]
+
+
+def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Candidate]:
+    """The best documents of both lists with their evidence, in no order. `vector` is the question's, None
+    where there is none."""
+    question = Question(index, query)
+    by_words: dict[int, float] = {}
+    if match := question.expression():
+        found = "SELECT rowid, -rank FROM search WHERE search MATCH ? ORDER BY rank LIMIT ?"
+        by_words = dict(index.database.rows(found, match, DEPTH))
+    asked = unit(vector or ())
+    by_meaning = index.vectors.nearest(asked, DEPTH) if vector else {}
+    top = max(by_words.values(), default=0.0) or 1.0
+    narrow = index.model()[0] in DATA["models"]["english"]
+    best: dict[int, Candidate] = {}
+    for part, place, text, codes, number, data in _parts(index, by_words, by_meaning):
+        candidate = best.get(number) or Candidate(number, load(data))
+        piece = cut(candidate.document.body)[place]
+        words = plain("\n".join(texts_of(candidate.document, piece)))
+        cover = question.cover(set(terms(words)))
+        nearness = UNSEEN * cover
+        if vector and codes and len(codes) == len(vector):
+            nearness = by_meaning[text] if text in by_meaning else cosine(asked, codes)
+            other = narrow and question.tongue and tongue(words) not in ("", question.tongue)
+            nearness *= 0.15 if other else 1.0
+        lists = {"bm25": part in by_words, "vector": text in by_meaning}
+        seen = {*candidate.found_by, *(name for name, there in lists.items() if there)}
+        rank = 1 + RANKED * by_words.get(part, 0.0) / top
+        evidence = nearness + COVER * rank * max(0.0, cover - LEAST) ** 2
+        if evidence > candidate.evidence:
+            candidate.evidence, candidate.piece = evidence, piece
+            candidate.score = 1 / (1 + math.exp(STEEP * (MIDDLE - evidence)))
+        candidate.found_by = sorted(seen)
+        best[number] = candidate
+    return list(best.values())
+
+
+def _parts(
+    index: Index, by_words: Iterable[int], by_meaning: Iterable[int]
+) -> list[tuple[int, int, int, bytes | None, int, str]]:
+    """(part, its place in the document, number of its vector, codes, document, data)."""
+    return index.database.rows(
+        "SELECT p.n, p.n - (SELECT min(n) FROM parts WHERE document = d.n), v.n, v.codes, d.n, d.data"
+        " FROM parts AS p JOIN documents AS d ON d.n = p.document"
+        " LEFT JOIN vectors AS v ON v.hash = p.hash"
+        " WHERE p.n IN (SELECT value FROM json_each(?1) UNION SELECT o.n FROM vectors AS w"
+        " JOIN parts AS o ON o.hash = w.hash WHERE w.n IN (SELECT value FROM json_each(?2)))",
+        *(json.dumps(list(by_words)), json.dumps(list(by_meaning))),
+    )
+
+
+def fetch(index: Index, numbers: Iterable[int]) -> list[Candidate]:
+    """Documents by number, without evidence."""
+    query = "SELECT n, data FROM documents WHERE n IN (SELECT value FROM json_each(?))"
+    rows = index.database.rows(query, json.dumps(list(numbers)))
+    return [Candidate(n, load(data)) for n, data in rows]

@@ -1,0 +1,159 @@
+"""Finding what is known for a question: pins, candidates, evidence, links, filters, one copy of a fact,
+packing. Owns the order of these steps; the index and the scores are elsewhere.
+
+Invariant: what is over, private to another scope or less trusted than asked for is in no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from exo.core.base.clock import Clock
+from exo.core.base.errors import ModelError, ServiceError
+from exo.core.retrieve import when
+from exo.core.retrieve.candidates import Candidate, fetch, gather
+from exo.core.retrieve.document import TRUST, Embedder
+from exo.core.retrieve.graph import expand
+from exo.core.retrieve.index import Index
+from exo.core.retrieve.pack import Hit, pack, same
+from exo.core.retrieve.words import READ, plain
+
+ABSTAIN = 0.38  # below this score nothing is known of the matter
+STRONG = 0.97  # from this score on a belief may answer by itself
+TIMELY = 0.2  # what a document of the time that the question speaks of gains
+IN_TIME = 40  # documents of that time that are looked at
+LONGEST = 1200  # characters of a hit's text
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """`abstain`: nothing here has to do with the question; `strong`: the first hit is a belief of the
+    person that answers it; `block` is for a prompt, `tokens` long, and empty when `abstain`."""
+
+    hits: list[Hit] = field(default_factory=list)
+    abstain: bool = True
+    tokens: int = 0
+    block: str = ""
+    strong: bool = False
+
+
+class Recall:
+    """Searches one index. For one thread."""
+
+    def __init__(self, index: Index, clock: Clock) -> None:
+        self._index, self._clock = index, clock
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = 8,
+        embedder: Embedder | None = None,
+        vector: Sequence[float] | None = None,
+        at: str = "",
+        min_trust: str = "",
+        triggers: Sequence[tuple[str, str]] = (),
+        scope: str = "principal",
+        budget: int = 600,
+    ) -> Recalled:
+        """The `k` best hits for any text. `at` answers as of then (a date: its end; a time), `triggers` are
+        (text, node id), `budget` is the tokens of the block. A model that is away or slow costs the
+        nearness of meaning, nothing else. Raises ExoError for a time that is none."""
+        clock, index = self._clock, self._index
+        now = when.moment(at, clock) if at else clock.now_ms()
+        lowest = TRUST.index(min_trust) if min_trust in TRUST else 0
+        span = when.window(query, clock, now)
+        past = not at and (when.about_past(query) or bool(span and span[1] <= now))
+
+        def known(each: Candidate) -> bool:
+            return not at or when.begun(each.document, clock) <= now
+
+        def fits(each: Candidate) -> bool:
+            document = each.document
+            holds = past or when.holds(document, now, clock)
+            open_ = scope == "principal" or not document.private
+            trusted = document.trust in TRUST and TRUST.index(document.trust) >= lowest
+            return known(each) and holds and open_ and trusted
+
+        found = gather(index, query, self._vector(query, embedder, vector))
+        if span:
+            _timely(index, found, span, self._clock)
+        _pin(index, found, query, triggers)
+        shown = expand(index, found, fits, known, keep_old=past)
+        shown.sort(key=lambda each: ("pin" not in each.found_by, -each.score))
+        hits = self._hits(shown, k)
+        best = hits[0].score if hits else 0.0
+        abstain = best < ABSTAIN
+        block, tokens = (
+            ("", 0) if abstain else pack([h for h in hits if h.score >= ABSTAIN / 2], budget)
+        )
+        sure = bool(hits) and hits[0].kind == "node" and hits[0].trust in ("self", "verified")
+        strong = sure and best >= STRONG and "pin" not in hits[0].found_by
+        return Recalled(hits, abstain, tokens, block, strong)
+
+    def _vector(
+        self, query: str, embedder: Embedder | None, vector: Sequence[float] | None
+    ) -> Sequence[float] | None:
+        name, width = self._index.model()
+        try:
+            if vector is None and embedder and width and query.strip() and embedder.name == name:
+                (vector,) = embedder.embed([query[:READ]])
+        except (ModelError, ServiceError):
+            return None
+        return vector if vector is not None and len(vector) == width else None
+
+    def _hits(self, shown: list[Candidate], k: int) -> list[Hit]:
+        """The first `k` that do not say what another has said."""
+        hits: list[Hit] = []
+        for each in shown:
+            document = each.document
+            text = document.body.strip() or document.summary
+            if len(text) > LONGEST:
+                text = (each.piece or text)[:LONGEST]
+            hit = Hit(
+                id=document.id,
+                kind=document.kind,
+                title=document.title,
+                score=round(min(1.0, each.score), 4),
+                found_by=each.found_by,
+                trust=document.trust,
+                text=text,
+                summary=document.summary,
+                url=document.url,
+            )
+            if not any(same(f"{hit.title} {text}", f"{h.title} {h.text}") for h in hits):
+                hits.append(hit)
+            if len(hits) >= k:
+                break
+        return hits
+
+
+def _pin(
+    index: Index, found: list[Candidate], query: str, triggers: Sequence[tuple[str, str]]
+) -> None:
+    """Add the nodes whose trigger stands in the query, whole words in a row."""
+    said = f" {' '.join(plain(query[:READ]))} "
+    wanted = {
+        node for text, node in triggers if (words := " ".join(plain(text))) and f" {words} " in said
+    }
+    there = {each.document.id: each for each in found}
+    numbers = [index.number(id_) for id_ in wanted if id_ not in there]
+    found += fetch(index, [n for n in numbers if n is not None])
+    for each in found:
+        if each.document.id in wanted:
+            each.score = 1.0
+            each.found_by.insert(0, "pin")
+
+
+def _timely(index: Index, found: list[Candidate], span: when.Span, clock: Clock) -> None:
+    """Raise the documents of the time that the question speaks of; add some that share no word with it."""
+    there = {each.number for each in found}
+    rows = index.database.rows(
+        "SELECT n FROM documents WHERE ts >= ? AND ts < ? ORDER BY ts DESC LIMIT ?", *span, IN_TIME
+    )
+    found += fetch(index, [n for (n,) in rows if n not in there])
+    for each in found:
+        document = each.document
+        if any(span[0] <= ts < span[1] for ts in (document.ts, when.begun(document, clock))):
+            each.score += TIMELY
+            each.found_by.append("time")
