@@ -65,6 +65,16 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
     ),
     "forget": ("memory", "forget", "forget an event, belief or item for good", (ID,)),
     "why": ("memory", "why", "where a belief comes from", (ID,)),
+    "import": (
+        "importers.command",
+        "run",
+        "bring in notes and bookmarks; the same again changes nothing",
+        (
+            (("source",), {"metavar": "SOURCE", "help": "markdown, bookmarks or jsonl"}),
+            (("path",), {"metavar": "PATH", "help": "its file or folder"}),
+            (("--dry-run",), {"action": "store_true", "help": "read and count, write nothing"}),
+        ),
+    ),
     "doctor": ("doctor", "doctor", "what is missing or wrong here, and what mends it", ()),
     "bench": (
         "bench",
