@@ -56,7 +56,7 @@ class Exod:
     def why(self, ticket: int, id_: str) -> None:
         """Ask what a belief stands on."""
         body = {"verb": "why", "args": {"id": id_}}
-        self._spawn("why", ticket, lambda: self.client.call("memory.query", **body))
+        self._spawn("why", ticket, lambda: self.client.call("memory.query", **body)["result"])
 
     def prefill(self) -> None:
         """Have everything before the next message computed now. Best effort: nothing is posted for

@@ -116,7 +116,7 @@ def _memory(home: Home) -> Iterator[Ask]:
 
         def ask(verb: str, args: dict[str, Any]) -> dict[str, Any]:
             try:
-                return client.call("memory.query", verb=verb, args=args)
+                return dict(client.call("memory.query", verb=verb, args=args)["result"])
             except ProtocolError as error:
                 raise ExoError(verb, str(error)) from error
 

@@ -122,6 +122,7 @@ class _Follower:
             self._calls[body["call"]] = call
             self._outcome.actions.append(call)
         elif kind == "turn.completed":
+            self._outcome.recalled = list(body.get("recalled") or [])
             self._end(body)
             return True
         return False

@@ -29,7 +29,8 @@ def erase(database: Database, needles: Needles) -> None:
             index.add(n)
         for seq, data in link.execute("SELECT seq, data FROM events").fetchall():
             body = json.loads(data)["body"]
-            ours = body.get("turn") in needles.turns or body.get("message") in blanked
+            message = body.get("message")
+            ours = body.get("turn") in needles.turns or str(message) in blanked
             if ours or any(map(needles.hit, leaves(body))):
                 link.execute("UPDATE events SET data = ? WHERE seq = ?", (_blank(data), seq))
         for session in touched:

@@ -36,7 +36,7 @@ class Outbox:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
-    def put(self, kind: str, key: str, session: str, turn: str, **body: Any) -> None:
+    def put(self, kind: str, key: str, session: str, turn: str, /, **body: Any) -> None:
         """Add a row, once; inside the transaction of what it tells of."""
         facts = {"session": session, "turn": turn} | body
         self._database.link.execute(
@@ -48,9 +48,8 @@ class Outbox:
     def rows(self) -> list[Row]:
         """The oldest rows, in the order they were put."""
         query = "SELECT key, kind, session, turn, ts, body FROM outbox ORDER BY n LIMIT ?"
-        return [
-            Row(*rest, body=json.loads(body)) for *rest, body in self._database.rows(query, BATCH)
-        ]
+        found = self._database.rows(query, BATCH)
+        return [Row(*head, body=json.loads(text)) for *head, text in found]  # type: ignore[misc]
 
     def done(self, rows: Sequence[Row]) -> None:
         """Delete rows that are in the record. Until then they come again: who takes them knows them by

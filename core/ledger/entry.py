@@ -17,11 +17,12 @@ Row = tuple[Any, ...]  # of COLUMNS or RAW
 
 @dataclass(frozen=True)
 class Draft:
-    """What is to be appended; `refs` are ids of entries, `ts` milliseconds UTC (0: now)."""
+    """What is to be appended; `refs` are ids of entries, or places (0, 1 ...) in the same `append` before
+    it; `ts` milliseconds UTC (0: now)."""
 
     kind: str
     body: dict[str, Any]
-    refs: tuple[str, ...] = ()
+    refs: tuple[str | int, ...] = ()
     scope: str = "principal"
     ts: int = 0
 

@@ -138,10 +138,11 @@ class Ledger:
         of `kinds` (all when empty), not later than `until_ts`. What is appended meanwhile may be left out."""
         return map(_entry, self._pages(after, self.position(), kinds, until_ts))
 
-    def newest(self, count: int) -> list[Entry]:
-        """The last entries of the replay, the newest last."""
-        query = f"{_READ} ORDER BY lc DESC, author DESC, seq DESC LIMIT ?"
-        return [_entry(row) for row in self._db.rows(query, count)][::-1]
+    def newest(self, count: int, kinds: Sequence[str] = ()) -> list[Entry]:
+        """The last entries of the replay, of `kinds` (all when empty), the newest last."""
+        these = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        query = f"{_READ} {these} ORDER BY lc DESC, author DESC, seq DESC LIMIT ?"
+        return [_entry(row) for row in self._db.rows(query, *kinds, count)][::-1]
 
     def referring(self, ids: Collection[str]) -> list[Entry]:
         """Entries whose refs name one of `ids`, in the order of replay."""
@@ -199,15 +200,17 @@ class Ledger:
         if seq < self._device.seq:
             why = "an older store was put back meanwhile"
             raise HomeError("append an entry", why, "start again: the device enrols anew")
-        lc, before, found = self._last_lc(link), chain.encode(), []
+        lc, before = self._last_lc(link), chain.encode()
+        found: list[Entry] = []
         unsure = {"clock": "unsure"} if getattr(self._clock, "unsure", False) else {}
         for draft in drafts:
-            named = _SCOPE.fullmatch(draft.scope) and all(map(_ID.fullmatch, draft.refs))
+            names = tuple(found[ref].id if type(ref) is int else str(ref) for ref in draft.refs)
+            named = _SCOPE.fullmatch(draft.scope) and all(map(_ID.fullmatch, names))
             if not named or type(draft.ts) is not int or abs(draft.ts) >= LIMIT:
                 raise ExoError(
                     "append an entry", f"scope, time or refs of the {draft.kind} are malformed"
                 )
-            body, refs = {**draft.body, **unsure}, canonical(list(draft.refs))
+            body, refs = {**draft.body, **unsure}, canonical(list(names))
             text, salt = canonical(body), secrets.token_bytes(16)
             seq, lc, ts, kind = seq + 1, lc + 1, draft.ts or now, draft.kind.encode()
             hashed, scope = body_hash(salt, text), draft.scope.encode()
@@ -216,7 +219,7 @@ class Ledger:
             head = id_.decode(), author, seq, lc, ts, draft.scope, draft.kind
             tail = hashed.decode(), before.decode(), key.sign(before), salt
             _insert(link, (*head, refs.decode(), *tail, text.decode()))
-            found.append(Entry(*head, tuple(draft.refs), *tail, body))
+            found.append(Entry(*head, names, *tail, body))
         return found
 
     def _take(self, link: sqlite3.Connection, checker: Checker, row: Row) -> bool:

@@ -33,7 +33,7 @@ class Mirror:
             own, parents = _names(row.kind, row.body)
             if own[0] in known or own[0] in places:
                 continue
-            refs = next(
+            refs: list[Any] = next(
                 ([places.get(n, known.get(n))] for n in parents if n in places or n in known), []
             )
             places |= dict.fromkeys(own, len(drafts))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # made from what others said, so that they do not keep a word of it alive
 DERIVED = ("action", "outcome", "approval", "retrieval", "decision", "proposal", "question")
+SOURCES = ("utterance", "action", "outcome")  # what a belief or note may be made from
 KEPT = ("forget", "checkpoint", "device")  # hold no words of the person
 _WORD = re.compile(r"\w{2,}")
 
@@ -50,13 +51,17 @@ def forget(
 ) -> list[str]:
     """Forget an event, a node or an item with all that follows from it; `erase` takes it out of the
     conversations. Returns the entries that went. Raises ExoError for an id that is unknown."""
+    resume(memory, home, erase)
     memory.refresh()
     start = [entry for entry in map(memory.ledger.get, memory.store.entry_of(id_)) if entry]
+    if all(entry.id != id_ for entry in start):  # a node or an item: with what it was made of
+        start += _sources(memory, start)
     if not start:
         do = "ids stand in what recall shows and in `exo ledger tail`"
         raise ExoError(f"forget {id_!r}", "nothing of that id is known", do)
     gone = {entry.id: entry for entry in _closure(memory, start)}
-    spoken = {text for entry in gone.values() for text in leaves(entry.body)}
+    own = (entry for entry in gone.values() if entry.kind not in DERIVED)
+    spoken = {text for entry in own for text in leaves(entry.body)}
     rare = _rare(memory, set().union(*map(words, spoken)), gone)
     texts = tuple(sorted(text for text in spoken if len(words(text)) > 2 or words(text) & rare))
     derived = (e for e in memory.ledger.entries(kinds=DERIVED) if e.id not in gone and e.body)
@@ -76,17 +81,29 @@ def resume(memory: Memory, home: Home, erase: Callable[[Needles], None]) -> None
     except FileNotFoundError:
         return
     needles = Needles(tuple(plan["texts"]), frozenset(plan["words"]), tuple(plan["turns"]))
-    memory.store.release(plan["ids"], needles.hit)
     left = [id_ for id_ in plan["ids"] if (entry := memory.ledger.get(id_)) and entry.body]
     if left:
         memory.ledger.forget(left, plan["reason"])
-    memory.ledger.scrub()
-    memory.store.erase(plan["ids"], needles.hit)
+    memory.store.erase(plan["ids"], [*needles.texts, *needles.words])
     memory.refresh()
     memory.index.scrub()
     erase(needles)
     _erase_files(home, needles)
     _file(home).unlink()
+
+
+def _sources(memory: Memory, start: Sequence[Entry]) -> list[Entry]:
+    """The words that a belief or note was made from, where they say what it says."""
+    found: list[Entry] = []
+    level = [(entry, " ".join(leaves(entry.body)).casefold()) for entry in start]
+    texts = {str((entry.body or {}).get("text", "")).casefold() for entry in start} - {""}
+    while level:
+        refs = [ref for entry, _ in level for ref in entry.refs]
+        above = [entry for entry in map(memory.ledger.get, refs) if entry and entry.kind in SOURCES]
+        level = [(entry, " ".join(leaves(entry.body)).casefold()) for entry in above]
+        level = [(entry, said) for entry, said in level if any(text in said for text in texts)]
+        found += [entry for entry, _ in level]
+    return found
 
 
 def _closure(memory: Memory, start: Iterable[Entry]) -> Iterator[Entry]:
@@ -126,7 +143,9 @@ def leaves(value: Any) -> Iterator[str]:
     """The texts in a body; JSON that is carried as a string is read too."""
     if isinstance(value, dict):
         for key, each in value.items():
-            if key not in (
+            if key == "args" and isinstance(each, str):
+                yield from leaves(json.loads(each))
+            elif key not in (
                 "session",
                 "turn",
                 "message",

@@ -96,6 +96,21 @@ class Index:
                 link.execute(f"DELETE FROM {table}")
             link.execute("INSERT INTO search (search) VALUES ('delete-all')")
 
+    def count(self) -> int:
+        return int(self.database.rows("SELECT count(*) FROM documents")[0][0])
+
+    @property
+    def revision(self) -> int:
+        """What of the store's changes is in here; 0 when that is not known."""
+        rows = self.database.rows("SELECT revision FROM synced")
+        return int(rows[0][0]) if rows else 0
+
+    @revision.setter
+    def revision(self, value: int) -> None:
+        with self.database.transaction() as link:
+            link.execute("DELETE FROM synced")
+            link.execute("INSERT INTO synced VALUES (?)", (value,))
+
     def ids(self) -> set[str]:
         return {id_ for (id_,) in self.database.rows("SELECT id FROM documents")}
 

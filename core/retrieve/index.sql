@@ -18,6 +18,8 @@ CREATE VIRTUAL TABLE search USING fts5 (
 INSERT INTO search (search, rank) VALUES ('rank', 'bm25(3.0, 2.0, 2.0, 1.0, 1.0)');
 -- in how many parts a term stands
 CREATE TABLE terms (term TEXT PRIMARY KEY, parts INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+-- how far the store's changes are in here
+CREATE TABLE synced (revision INTEGER NOT NULL) STRICT;
 CREATE TABLE models (n INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, width INTEGER NOT NULL) STRICT;
 CREATE TABLE vectors (
   n INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE,

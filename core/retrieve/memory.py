@@ -44,17 +44,15 @@ class Memory:
 
     def refresh(self) -> None:
         """Take in what any process or hand has written since."""
-        before = self.ledger.position()
-        changed = self.store.sync()
-        if self.index.position != before:  # it was left behind, or is new
-            self.index.put(self.store.documents())
-            known = self.index.ids()
-            self.index.remove(known - {each.id for each in self.store.documents()})
-        elif changed:
-            found = {each: self.store.document(each) for each in changed}
-            self.index.put(each for each in found.values() if each is not None)
-            self.index.remove([id_ for id_, each in found.items() if each is None])
-        self.index.position = self.ledger.position()
+        self.store.sync()
+        since, now = self.index.revision, self.store.revision()
+        if since == now:
+            return
+        if not 0 < since < now:  # it is new, or of another store
+            self.index.clear()
+        self.index.put(self.store.documents(since))
+        self.index.remove(self.store.removed(since))
+        self.index.revision = now
 
     def write(self, rows: Sequence[Row]) -> None:
         """Take rows of the outbox into the record."""
@@ -84,10 +82,7 @@ class Memory:
             "tokens": found.tokens,
             "at": at,
         }
-        before = self.ledger.position()
         self.ledger.append(Draft("retrieval", body), durable=False)
-        if self.index.position == before:
-            self.index.position = self.ledger.position()
         return found
 
     def remember(
@@ -108,22 +103,22 @@ class Memory:
         self.refresh()
         return {"id": node.id, "title": node.title, "type": node.type}
 
-    def why(self, id_: str) -> dict[str, Any]:
+    def why(self, id: str) -> dict[str, Any]:
         """A belief, an item or an entry, and the entries it stands on."""
         self.refresh()
-        ids = self.store.entry_of(id_)
+        ids = self.store.entry_of(id)
         entries = [entry for entry in map(self.ledger.get, ids) if entry is not None]
         if not entries:
             do = "ids stand in what recall shows and in `exo ledger tail`"
-            raise ExoError(f"say why {id_!r}", "nothing of that id is known", do)
-        document = self.store.document(id_)
+            raise ExoError(f"say why {id!r}", "nothing of that id is known", do)
+        known = self.store.node(id) or self.store.item(id)
         said = [each for entry in entries for each in map(self.ledger.get, entry.refs) if each]
         seen: dict[str, Entry] = {entry.id: entry for entry in [*entries, *said]}
         return {
-            "id": id_,
-            "title": document.title if document else "",
-            "text": document.body or document.summary if document else "",
-            "trust": document.trust if document else "",
+            "id": id,
+            "title": known.title if known else "",
+            "text": known.text if known else "",
+            "trust": known.trust if known else "",
             "evidence": [_evidence(entry) for entry in seen.values()],
         }
 

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,7 +46,7 @@ class Provider:
         said: Callable[[str], str],
         quiet: Callable[[], bool],
         tell: Callable[[str, str], None],
-        erased: Callable[[Needles], Awaitable[None]],
+        erased: Callable[[Needles], Coroutine[Any, Any, None]],
     ) -> None:
         self._home, self._opens, self._outbox, self._said = home, opens, outbox, said
         self._erased = erased
@@ -91,8 +91,9 @@ class Provider:
 
     async def start(self) -> None:
         """Open it; go on with what a crash cut off. Never raises: the fault was told of."""
+        erase = self._erase()
         with contextlib.suppress(ExoError):
-            await self.run(lambda memory: resume(memory, self._home, self._erase()))
+            await self.run(lambda memory: resume(memory, self._home, erase))
             await self.drain()
             self.read()
 
