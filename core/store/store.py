@@ -541,7 +541,8 @@ class Store:
 def _item_draft(each: NewItem, source: str, trust: str) -> tuple[Draft, str]:
     url, text = rules.same_url(each.url) if each.url else "", rules.clean(each.text)
     title = rules.one_line(rules.clean(each.title) or text or url, 200)
-    hash_ = rules.norm(url or f"{title}\n{text}")
+    # a bookmark is its address; two texts about one address are two
+    hash_ = rules.norm(f"{title}\n{text}" if text or not url else url)
     body = {"source": source, "external": each.external, "url": url, "title": title, "text": text}
     body |= {"created": each.created, "tier": each.tier, "review": each.review, "hash": hash_}
     tags = [rules.one_line(tag, 60).replace(" ", "-") for tag in each.tags]
@@ -561,7 +562,7 @@ def _item_document(item: Item) -> Document:
         "tags": item.tags,
         "body": item.text,
         "trust": item.trust,
-        "ts": item.ts,
+        "ts": rules.milliseconds(item.created) or item.ts,
         "url": item.url,
     }
     return Document(item.id, item.kind, item.title, **told)  # type: ignore[arg-type]
