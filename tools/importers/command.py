@@ -6,6 +6,7 @@ Invariant: nothing that looks like a secret reaches the store, the ledger or the
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
 import json
 import sys
@@ -19,6 +20,8 @@ from exo.core.base.clock import Clock, SystemClock
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.context.redact import redact
+from exo.core.ledger.ledger import Ledger
+from exo.core.store.store import Store
 from exo.tools.importers import SOURCES
 from exo.tools.importers.record import NewItem, Passed
 from exo.tools.transcript import visible
@@ -63,11 +66,7 @@ def run(options: argparse.Namespace) -> int:
     items = checked(module.read(path), tally, _progress(options.source, tally, SystemClock()))
     try:
         if options.dry_run:
-            known: set[str] = set()
-            for item in items:
-                tally.duplicate += item.external in known
-                known.add(item.external)
-            tally.new = tally.items - tally.duplicate
+            tally.new = sum(1 for _ in items)
         else:
             _store(options, path, items, tally)
     except KeyboardInterrupt:
@@ -80,17 +79,24 @@ def run(options: argparse.Namespace) -> int:
 def checked(
     records: Iterable[NewItem | Passed], tally: Tally, progress: Callable[[], None]
 ) -> Iterator[NewItem]:
-    """The items without secrets; the rest is counted in `tally`."""
+    """The items without secrets, of those with one name the first (or each import would change the item
+    to and fro); the rest is counted in `tally`."""
+    known: set[bytes] = set()  # digests: a name may be long
     for each in records:
+        progress()
         if isinstance(each, Passed):
             tally.passed(each)
-        else:
-            tally.items += 1
-            item = clean(each)
-            if len(tally.titles) < FIRST:
-                tally.titles.append(item.title)
-            yield item
-        progress()
+            continue
+        tally.items += 1
+        item = clean(each)
+        name = hashlib.sha256(item.external.encode()).digest()[:12]
+        if name in known:
+            tally.duplicate += 1
+            continue
+        known.add(name)
+        if len(tally.titles) < FIRST:
+            tally.titles.append(item.title)
+        yield item
 
 
 def clean(item: NewItem) -> NewItem:
@@ -150,14 +156,11 @@ def show(options: argparse.Namespace, path: Path, tally: Tally) -> None:
 
 
 def _store(options: argparse.Namespace, path: Path, items: Iterator[NewItem], tally: Tally) -> None:
-    from exo.core.ledger.ledger import Ledger
-    from exo.core.store.store import Store
-
     clock = SystemClock()
     home = Home.find(options.home).make()
     ledger = Ledger(home, clock)
     try:
         counts = Store(home, ledger, clock).add_items(items, options.source, redact(str(path)))
-        tally.new, tally.duplicate = counts.new, counts.duplicate
+        tally.new, tally.duplicate = counts.new, tally.duplicate + counts.duplicate
     finally:
         ledger.close()
