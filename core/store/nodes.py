@@ -127,7 +127,12 @@ def parse(path: str, data: bytes) -> Node:
     Raises BadNode."""
     table, text = front(path, data)
     stem, domain = PurePosixPath(path).stem, PurePosixPath(path).parent.name
-    return node_of({"id": stem, "title": stem, "domain": domain} | table, text)
+    fits = {
+        key: value
+        for key, value in table.items()
+        if key in LISTS or not isinstance(value, list | dict)
+    }
+    return node_of({"id": stem, "title": stem, "domain": domain} | fits, text)
 
 
 def node_of(table: dict[str, Any], text: str) -> Node:
