@@ -137,8 +137,7 @@ def _pin(
         node for text, node in triggers if (words := " ".join(plain(text))) and f" {words} " in said
     }
     there = {each.document.id: each for each in found}
-    numbers = [index.number(id_) for id_ in wanted if id_ not in there]
-    found += fetch(index, [n for n in numbers if n is not None])
+    found += fetch(index, wanted - there.keys(), by="id")
     for each in found:
         if each.document.id in wanted:
             each.score = 1.0

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections import Counter
 from collections.abc import Sequence
-from heapq import nlargest
+from heapq import nlargest, nsmallest
 from operator import mul
 
 from exo.core.base.sqlite import Database
@@ -59,16 +58,17 @@ class Vectors:
     def nearest(self, query: Sequence[float], count: int) -> dict[int, float]:
         """Numbers of the nearest vectors with their cosine; `query` is a unit vector of the width."""
         self._refresh()
-        apart = list(map(int.bit_count, map(bits(query).__xor__, self._bits)))
-        limit, seen = 0, 0
-        for limit, many in sorted(Counter(apart).items()):
-            seen += many
-            if seen >= PICK:
-                break
-        picked = [n for n, distance in zip(self._numbers, apart, strict=True) if distance <= limit]
+        if not self._bits:
+            return {}
+        asked, all_ = bits(query), self._bits
+        # a sample says within which distance the nearest lie; they alone are sorted
+        sample = sorted((each ^ asked).bit_count() for each in all_[:: len(all_) // 2000 + 1])
+        rough = sample[min(len(sample) - 1, 8 + 2 * PICK * len(sample) // len(all_))]
+        close = [i for i, each in enumerate(all_) if (each ^ asked).bit_count() <= rough]
+        picked = nsmallest(PICK, close, key=lambda i: (all_[i] ^ asked).bit_count())
         rows = self._database.rows(
             "SELECT n, codes FROM vectors WHERE n IN (SELECT value FROM json_each(?))",
-            json.dumps(picked[: 2 * PICK]),
+            json.dumps([self._numbers[i] for i in picked]),
         )
         found = ((cosine(query, codes), n) for n, codes in rows if len(codes) == len(query))
         return {n: nearness for nearness, n in nlargest(count, found)}
