@@ -28,6 +28,16 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
     ),
     "chat": ("chat", "chat", "turns in a line terminal", (SESSION,)),
     "serve": ("serve", "serve", "exod and exo-models in the foreground, until Ctrl-C", ()),
+    "import": (
+        "importers.command",
+        "run",
+        "bring in notes and bookmarks; the same again changes nothing",
+        (
+            (("source",), {"metavar": "SOURCE", "help": "markdown, bookmarks or jsonl"}),
+            (("path",), {"metavar": "PATH", "help": "its file or folder"}),
+            (("--dry-run",), {"action": "store_true", "help": "read and count, write nothing"}),
+        ),
+    ),
     "doctor": ("doctor", "doctor", "what is missing or wrong here, and what mends it", ()),
     "bench": (
         "bench",

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from exo.core.base.errors import AlreadyRunning, storage_error
@@ -23,8 +24,11 @@ def make_folder(path: Path, mode: int = 0o700) -> Path:
     return path
 
 
-def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
-    """Replace `path` by `data` in one step that survives power loss. Raises StorageError."""
+def write_atomic(
+    path: Path, data: bytes | str, mode: int = 0o600, check: Callable[[], None] | None = None
+) -> None:
+    """Replace `path` by `data` in one step that survives power loss; `check` is called just before that
+    step and stops it by raising. Raises StorageError."""
     raw = data.encode() if isinstance(data, str) else data
     temp = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -34,6 +38,8 @@ def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
                 file.write(raw)
                 file.flush()
                 os.fsync(file.fileno())
+            if check is not None:
+                check()
             temp.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):

@@ -1,55 +1,71 @@
-"""SQLite as we use it: WAL, explicit transactions, durability chosen per commit, readable errors.
+"""SQLite as we use it: WAL, explicit transactions, durability chosen per commit, readable errors, and
+`scrub`, after which no deleted byte is left in the file.
 
-Invariant: inside `transaction(durable=True)` what is written survives power loss once the block ends
+Invariants: inside `transaction(durable=True)` what is written survives power loss once the block ends
 (synchronous=FULL syncs the WAL on commit, https://sqlite.org/pragma.html#pragma_synchronous);
-without it a crash of the process loses nothing and a power cut only the last moments."""
+without it a crash of the process loses nothing and a power cut only the last moments. A write never goes
+into a file that another process has replaced."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from exo.core.base.errors import HomeError, StorageError, storage_error
-from exo.core.base.files import make_folder
+from exo.core.base.files import make_folder, sync_folder
+
+_HAS_WAL = (
+    b"\2\2",
+    18,
+)  # the mark of a file in WAL mode and its offset, sqlite.org/fileformat.html
 
 
 class Database:
     """One connection, for one thread. Raises StorageError when the disk refuses, HomeError when the
     file is no database of ours."""
 
+    link: sqlite3.Connection  # changes when the file was replaced: do not keep it
+    _inode: tuple[int, int]  # device and number of the file that `link` has open
+
     def __init__(self, path: Path, schema: str, version: int) -> None:
-        """Open `path`, making it with `schema` when it is new; refuses a newer `user_version`."""
+        """Open `path`, making it with `schema` when it is new; refuses a newer `user_version`. The
+        schema's PRAGMA statements are set at every opening."""
         make_folder(path.parent)
         self.path = path
-        with self._readable("open"):
-            self.link = sqlite3.connect(path, timeout=10.0, isolation_level=None)
-            try:
-                path.chmod(0o600)
-            except OSError as error:
-                raise storage_error(f"open {path}", error) from error
-            self.link.execute("PRAGMA journal_mode = WAL")
-            self.link.execute("PRAGMA synchronous = NORMAL")
-            found = int(self.link.execute("PRAGMA user_version").fetchone()[0])
-        if found > version:
-            why = f"it has format {found}, this program knows {version}"
+        statements = [text.strip() for text in schema.split(";\n") if text.strip()]
+        self._pragmas = [text for text in statements if "PRAGMA" in text]
+        self._functions: dict[str, tuple[int, Callable[..., Any]]] = {}
+        self._open()
+        if self._version() > version:
+            why = f"it has format {self._version()}, this program knows {version}"
+            self.close()
             raise HomeError(f"open {path}", why, "use the newer Exo that wrote it")
-        if found == 0:
+        if self._version() == 0:
             with self.transaction(durable=True):
-                for statement in filter(str.strip, schema.split(";\n")):
-                    self.link.execute(statement)
-                self.link.execute(f"PRAGMA user_version = {version}")
+                if self._version() == 0:  # else another process was first
+                    for statement in statements:
+                        self.link.execute(statement)
+                    self.link.execute(f"PRAGMA user_version = {version}")
+        with contextlib.suppress(StorageError):  # no room for the copy now: at the next opening
+            if self._beside("-scrub").exists():
+                self.scrub(pending=True)
+
+    def function(self, name: str, arguments: int, call: Callable[..., Any]) -> None:
+        """Let SQL call a deterministic function, also after the file was replaced."""
+        self._functions[name] = (arguments, call)
+        self.link.create_function(name, arguments, call, deterministic=True)
 
     @contextlib.contextmanager
     def transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """One commit, or nothing of it. BEGIN IMMEDIATE: several processes may write."""
         with self._readable("write"):
-            if durable:
-                self.link.execute("PRAGMA synchronous = FULL")
             try:
-                self.link.execute("BEGIN IMMEDIATE")
+                self._begin(durable)
                 yield self.link
                 self.link.execute("COMMIT")
             except BaseException:
@@ -60,13 +76,131 @@ class Database:
                 if durable:
                     self.link.execute("PRAGMA synchronous = NORMAL")
 
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Many reads of one moment; writes nothing."""
+        with self._readable("read"):
+            self._refresh()
+            self.link.execute("BEGIN")
+            try:
+                yield self.link
+            finally:
+                self.link.execute("ROLLBACK")
+
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Read everything that `query` gives."""
         with self._readable("read"):
+            if not self.link.in_transaction:
+                self._refresh()
             return self.link.execute(query, values).fetchall()
+
+    def scrub(self, pending: bool = False) -> None:
+        """Copy what is left into a new file and put that in the place of this one: whatever was deleted
+        is in neither file nor WAL, whoever reads. With `pending` only when one was promised. Needs room
+        for the copy. Raises StorageError."""
+        copy, ready = self._beside("-copy"), self._beside("-swap")
+        with self._readable("scrub"):
+            self._begin()
+            try:
+                if pending and not self._beside("-scrub").exists():
+                    return  # another process has done it
+                self.promise_scrub()
+                copy.unlink(missing_ok=True)
+                copy.touch(0o600)
+                with contextlib.closing(sqlite3.connect(self.path)) as reader:
+                    reader.execute("VACUUM INTO ?", (str(copy),))
+                with copy.open("r+b") as file:
+                    os.pwrite(file.fileno(), *_HAS_WAL)
+                    os.fsync(file.fileno())
+                with self._folder(fcntl.LOCK_EX):
+                    copy.replace(ready)
+                    sync_folder(self.path.parent)
+                    self._finish_swap(ready)
+                    self._beside("-scrub").unlink()
+            finally:
+                self.link.execute("ROLLBACK")
+        self._refresh()
+
+    def promise_scrub(self) -> None:
+        """Inside a transaction that deletes: should `scrub` not follow it, the next opening does it."""
+        self._beside("-scrub").touch(0o600)
+        sync_folder(self.path.parent)
 
     def close(self) -> None:
         self.link.close()
+
+    def _version(self) -> int:
+        with self._readable("open"):
+            return int(self.link.execute("PRAGMA user_version").fetchone()[0])
+
+    # ---- a file that may be replaced: by a scrub of this process or another ----------------------
+    # The writer's lock is held throughout, the folder's lock from the moment the copy is complete
+    # (-swap) until it is in place. Who opens holds the folder's lock, so it never sees a file without
+    # its WAL. Who has the old file open learns of it after BEGIN IMMEDIATE: another inode, or a -swap
+    # whose maker must be dead, since its lock is free.
+
+    def _finish_swap(self, ready: Path) -> None:
+        for ending in ("-wal", "-shm"):
+            self._beside(ending).unlink(missing_ok=True)
+        sync_folder(self.path.parent)  # an old WAL beside a new file would be played into it
+        ready.replace(self.path)
+        sync_folder(self.path.parent)
+
+    def _begin(self, durable: bool = False) -> None:
+        """BEGIN IMMEDIATE in the file that lies at the path."""
+        while True:
+            self._refresh()
+            self.link.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self.link.execute("BEGIN IMMEDIATE")
+            if self._at_path() == self._inode and not self._beside("-swap").exists():
+                return
+            self.link.execute("ROLLBACK")
+            self._inode = 0, 0
+
+    def _refresh(self) -> None:
+        if self._at_path() != self._inode:
+            self.link.close()
+            self._open()
+
+    def _at_path(self) -> tuple[int, int]:
+        try:
+            found = os.stat(self.path)  # noqa: PTH116 - on every read: half the time of Path.stat
+        except FileNotFoundError:
+            return 0, 0
+        return found.st_dev, found.st_ino
+
+    def _open(self) -> None:
+        ready = self._beside("-swap")
+        with self._readable("open"):
+            if ready.exists():
+                with self._folder(fcntl.LOCK_EX):
+                    if ready.exists() and self._beside("-wal").exists():
+                        ready.unlink()  # a crash before the step from which there is no way back
+                    elif ready.exists():
+                        self._finish_swap(ready)
+            with self._folder(fcntl.LOCK_SH):
+                self.link = sqlite3.connect(self.path, timeout=30.0, isolation_level=None)
+                self.path.chmod(0o600)
+                for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
+                    self.link.execute(f"PRAGMA {pragma}")
+                for pragma in self._pragmas:
+                    self.link.execute(pragma)
+                self.link.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the WAL
+                self._inode = self._at_path()
+        for name, (arguments, call) in self._functions.items():
+            self.function(name, arguments, call)
+
+    @contextlib.contextmanager
+    def _folder(self, how: int) -> Iterator[None]:
+        handle = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(handle, how)
+            yield
+        finally:
+            os.close(handle)
+
+    def _beside(self, ending: str) -> Path:
+        return self.path.with_name(self.path.name + ending)
 
     @contextlib.contextmanager
     def _readable(self, verb: str) -> Iterator[None]:
@@ -82,3 +216,7 @@ class Database:
                     f"{verb} {self.path}", why, "free space or make it writable"
                 ) from error
             raise
+        except OSError as error:
+            if verb == "write" or isinstance(error, StorageError):
+                raise
+            raise storage_error(f"{verb} {self.path}", error) from error

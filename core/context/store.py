@@ -68,7 +68,7 @@ class Store:
     """Reads and writes; `save_*` inside the caller's transaction."""
 
     def __init__(self, database: Database) -> None:
-        self._link = database.link
+        self._database = database
         self._states: dict[str, State] = {}
 
     def state(self, session: str) -> State:
@@ -99,7 +99,7 @@ class Store:
         return next((each.text for _, each in rows if each.role == "user"), "")
 
     def save_node(self, session: str, address: Address, last: int, text: str, by: str) -> Node:
-        cursor = self._link.execute(
+        cursor = self._database.link.execute(
             "INSERT INTO nodes (session, level, place, last, text, made_by) VALUES (?, ?, ?, ?, ?, ?)",
             (session, *address, last, text, by),
         )
@@ -107,7 +107,7 @@ class Store:
 
     def save_view(self, session: str, view: Sequence[Node]) -> None:
         row = session, view[-1].last if view else 0, json.dumps([node.n for node in view])
-        self._link.execute(
+        self._database.link.execute(
             "INSERT OR REPLACE INTO views (session, last, nodes) VALUES (?, ?, ?)", row
         )
 
@@ -121,10 +121,12 @@ class Store:
         """Drop nodes that cover anything after `message` ("" for all). In the caller's transaction,
         before or after the messages themselves go."""
         query = "SELECT n FROM messages WHERE session = ? AND id = ?"
-        (end,) = self._link.execute(query, (session, message)).fetchone() or (0,)
+        (end,) = self._database.link.execute(query, (session, message)).fetchone() or (0,)
         self._states.pop(session, None)
         state = self._load(session)
-        self._link.execute("DELETE FROM nodes WHERE session = ? AND last > ?", (session, end))
+        self._database.link.execute(
+            "DELETE FROM nodes WHERE session = ? AND last > ?", (session, end)
+        )
         nodes = {each: node for each, node in state.nodes.items() if node.last <= end}
         self.save_view(session, [nodes[each] for each in tile(nodes, state.start // LEAF)])
 
@@ -132,7 +134,7 @@ class Store:
         """Give the fork `new`, whose messages are copied already, the nodes that it has messages for. In
         the caller's transaction."""
         query = "SELECT n FROM messages WHERE session = ? ORDER BY n"
-        rows = [n for (n,) in self._link.execute(query, (new,))]
+        rows = [n for (n,) in self._database.link.execute(query, (new,))]
         nodes: dict[Address, Node] = {}
         parent = self._load(session)
         for address, node in parent.nodes.items():
@@ -146,15 +148,15 @@ class Store:
         state, by_row = State(), {}
         columns = "n, level, place, last, text, made_by"
         query = f"SELECT {columns} FROM nodes WHERE session = ? ORDER BY n"
-        for n, level, place, last, text, by in self._link.execute(query, (session,)):
+        for n, level, place, last, text, by in self._database.link.execute(query, (session,)):
             by_row[n] = Node(n, (level, place), last, text, by)
             state.add(by_row[n])
         query = "SELECT last, nodes FROM views WHERE session = ?"
-        for last, names in self._link.execute(query, (session,)):
+        for last, names in self._database.link.execute(query, (session,)):
             state.view, state.last = [by_row[n] for n in json.loads(names)], last
         return state
 
     def _messages(self, session: str, where: str, value: int) -> list[tuple[int, Message]]:
         query = f"SELECT n, data FROM messages WHERE session = ? AND {where}"
-        rows = self._link.execute(query, (session, value))
+        rows = self._database.link.execute(query, (session, value))
         return [(n, from_json(Message, json.loads(data), "message")) for n, data in rows]

@@ -45,7 +45,7 @@ def open_database(path: Path) -> Database:
     """Open sessions.sqlite. Raises StorageError, HomeError."""
     schema = Path(__file__).with_name("sessions.sql").read_text()
     database = Database(path, schema, FORMAT)
-    database.link.create_function("searchable", 1, searchable, deterministic=True)
+    database.function("searchable", 1, searchable)
     return database
 
 

@@ -1,0 +1,212 @@
+"""A node: one belief as a Markdown file with TOML front matter between +++ lines. Owns the fixed keys, the
+types and links there are, reading and writing; knows nothing of folders on a disk or of the ledger.
+
+Invariant: parse(render(node)) gives the same node for any text; what does not parse raises BadNode with
+its line, and nothing here repairs it."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from exo.core.base.errors import HomeError
+
+TYPES = (
+    *("trait", "value", "fact", "preference", "rule", "episode", "entity", "procedure", "question"),
+    *("pattern", "tension"),
+)
+LINKS = (
+    *("part-of", "explains", "evidence-for", "contradicts", "supersedes", "applies-to"),
+    *("instance-of", "see-also", "derived-from"),
+)
+CONFIDENCE, STABILITY = ("high", "medium", "low"), ("core", "durable", "volatile")
+FENCE = "+++"
+LIMIT = 1_000_000  # bytes; a curated file above this is named and left alone
+ROOTS = ("PACK.md", "INDEX.md", "nodes/", "policies/", "skills/")  # what a person may edit
+_NAME = re.compile(r"[^\W_](?:[\w.-]{0,98}\w)?")
+_PLACE = re.compile(r"at line (\d+)")
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\n": "\\n",
+    "\t": "\\t",
+    "\r": "\\r",
+    "\b": "\\b",
+    "\f": "\\f",
+}
+
+
+class BadNode(HomeError, ValueError):
+    """A file that does not parse; `line` counts from 1."""
+
+    code = "bad_node"
+
+    def __init__(self, path: str, line: int, why: str) -> None:
+        super().__init__(f"read {path} line {line}", why, "mend the file; it is left as it is")
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Node:
+    """A belief. `links` are (type, id); dates ISO, "" open. `trust` and `ts` (ms UTC of its capture) are
+    known from the ledger and stand in no file."""
+
+    id: str
+    title: str = ""
+    type: str = "fact"
+    domain: str = "general"
+    summary: str = ""
+    load_when: tuple[str, ...] = ()
+    confidence: str = "medium"
+    stability: str = "durable"
+    valid_from: str = ""
+    valid_until: str = ""
+    sources: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    tags: tuple[str, ...] = ()
+    text: str = ""
+    trust: str = "self"
+    ts: int = 0
+
+    @property
+    def path(self) -> str:
+        return f"nodes/{self.domain}/{self.id}.md"
+
+
+KEYS = tuple(name for name in Node.__dataclass_fields__ if name not in ("text", "trust", "ts"))
+LISTS = ("load_when", "sources", "links", "tags")
+
+
+def safe_name(name: str) -> bool:
+    """Whether `name` can be an id, a domain or a file: letters, digits, . _ - inside, at most 100."""
+    return _NAME.fullmatch(name) is not None and ".." not in name
+
+
+def safe_path(path: str) -> bool:
+    """Whether `path` is a curated file of a store: below ROOTS, no `..`, nothing hidden, no surrogates."""
+    parts = path.split("/")
+    fine = all(safe_name(part.replace(" ", "-")) for part in parts) and len(parts) <= 8
+    return fine and (path in ROOTS or (len(parts) > 1 and f"{parts[0]}/" in ROOTS))
+
+
+def text_of(path: str, data: bytes) -> str:
+    """`data` as text, a byte order mark apart. Raises BadNode for NUL, other encodings and too much."""
+    if len(data) > LIMIT:
+        raise BadNode(path, 1, f"{len(data)} bytes, at most {LIMIT} are read")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise BadNode(path, data.count(b"\n", 0, error.start) + 1, "it is not UTF-8") from error
+    if "\0" in text:
+        raise BadNode(path, text.count("\n", 0, text.index("\0")) + 1, "it holds a NUL")
+    return text.removeprefix("\ufeff")
+
+
+def front(path: str, data: bytes) -> tuple[dict[str, Any], str]:
+    """The front matter's table and the text below it. Raises BadNode."""
+    text = text_of(path, data)
+    if text.split("\n", 1)[0].rstrip() != FENCE:
+        raise BadNode(path, 1, f"it does not begin with {FENCE}")
+    end = re.compile(r"^\+\+\+[ \t\r]*$\n?", re.M).search(text, text.find("\n") + 1)
+    if end is None or "\n" not in text:
+        raise BadNode(path, 1, f"the closing {FENCE} is missing")
+    try:
+        table = tomllib.loads(text[text.find("\n") + 1 : end.start()])
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        place = _PLACE.search(str(error))
+        raise BadNode(path, int(place[1]) + 1 if place else 1, str(error)) from error
+    return table, text[end.end() :]
+
+
+def parse(path: str, data: bytes) -> Node:
+    """The node in a file; keys that are missing or of a wrong type take their default (lint names them).
+    Raises BadNode."""
+    table, text = front(path, data)
+    stem, domain = PurePosixPath(path).stem, PurePosixPath(path).parent.name
+    return node_of({"id": stem, "title": stem, "domain": domain} | table, text)
+
+
+def node_of(table: dict[str, Any], text: str) -> Node:
+    """A node from keys and values of any make."""
+    values: dict[str, Any] = {}
+    for key in KEYS:
+        value = table.get(key)
+        if key in LISTS:
+            rows = value if isinstance(value, list | tuple) else [value] if value else ()
+            made = map(_link if key == "links" else _plain, rows)
+            values[key] = tuple(each for each in made if each)
+        elif value is not None:
+            values[key] = _plain(value)
+    return Node(**{"id": "", **values}, text=text)
+
+
+def _link(row: object) -> tuple[str, str] | None:
+    if isinstance(row, dict) and {"type", "to"} <= row.keys():
+        return str(row["type"]), str(row["to"])
+    return None
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
+
+
+def table_of(node: Node) -> dict[str, Any]:
+    """The front matter of `node` as JSON-like values, in the fixed order."""
+    table: dict[str, Any] = {}
+    for key in KEYS:
+        value = getattr(node, key)
+        if key == "links":
+            table[key] = [{"type": kind, "to": to} for kind, to in value]
+        else:
+            table[key] = list(value) if key in LISTS else value
+    return table
+
+
+def render(node: Node) -> bytes:
+    """The file of `node`: every key in the fixed order, one a line."""
+    lines = [f"{key} = {toml(value)}" for key, value in table_of(node).items()]
+    return "\n".join((FENCE, *lines, FENCE, node.text)).encode()
+
+
+def toml(value: object) -> str:
+    """A string, list or table as TOML on one line."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {toml(each)}' for key, each in value.items())}}}"
+    return '"' + "".join(map(_escaped, str(value))) + '"'
+
+
+def _escaped(char: str) -> str:
+    control = ord(char) < 32 or ord(char) == 127
+    return _ESCAPES.get(char) or (f"\\u{ord(char):04X}" if control else char)
+
+
+def changed(path: str, data: bytes, **values: Any) -> bytes:
+    """`data` with keys set, every other byte as it was; written anew only where a key's value spans
+    lines. Raises BadNode."""
+    node = replace(parse(path, data), **values)
+    table = table_of(node)
+    end = b"\r\n" if data.split(b"\n", 1)[0].endswith(b"\r") else b"\n"
+    result = data
+    for key in values:
+        line = f"{key} = {toml(table[key])}".encode() + end
+        head, rest = _split(result)
+        spot = re.search(rb"^%b[ \t]*=.*\n" % key.encode(), head, re.M)
+        begin, after = spot.span() if spot else (head.index(b"\n") + 1,) * 2
+        result = head[:begin] + line + head[after:] + rest
+    try:
+        fine = parse(path, result) == node
+    except BadNode:
+        fine = False
+    return result if fine else render(node)
+
+
+def _split(data: bytes) -> tuple[bytes, bytes]:
+    """Front matter and what follows from the closing fence on."""
+    at = data.index(b"\n" + FENCE.encode(), data.index(b"\n")) + 1
+    return data[:at], data[at:]

@@ -1,0 +1,166 @@
+"""`exo import SOURCE PATH`: one way from any source into the store. Owns the counts, the progress and the
+removal of secrets, which happens here, before an item goes anywhere, for every source.
+
+Invariant: nothing that looks like a secret reaches the store, the ledger or the screen by an import."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from exo.core.base.clock import Clock, SystemClock
+from exo.core.base.errors import ExoError
+from exo.core.base.home import Home
+from exo.core.context.redact import redact
+from exo.core.ledger.ledger import Ledger
+from exo.core.store.store import Store
+from exo.tools.importers import SOURCES
+from exo.tools.importers.record import NewItem, Passed
+from exo.tools.transcript import visible
+
+FIRST = 10  # titles and names that are shown
+EVERY = 1.0  # seconds between two lines of progress
+
+
+@dataclass
+class Tally:
+    """What became of the records of one import; `seen` is the sum of the others but remarks."""
+
+    new: int = 0
+    duplicate: int = 0
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)  # kind -> why -> how many
+    names: dict[str, list[str]] = field(default_factory=dict)  # kind -> "name: why", the first
+    titles: list[str] = field(default_factory=list)  # of the items, the first
+    items: int = 0
+
+    def passed(self, each: Passed) -> None:
+        why = each.why.partition(":")[0]
+        self.reasons.setdefault(each.kind, Counter())[why] += 1
+        names = self.names.setdefault(each.kind, [])
+        if len(names) < FIRST:
+            names.append(redact(f"{each.name}: {each.why}"))
+
+    def count(self, kind: str) -> int:
+        return self.reasons.get(kind, Counter()).total()
+
+    @property
+    def seen(self) -> int:
+        return self.items + self.count("skipped") + self.count("failed")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Import, or with --dry-run only read. 1 when a record failed, though the others are in."""
+    if options.source not in SOURCES:
+        raise ExoError(f"import {options.source}", "no such source", f"one of {', '.join(SOURCES)}")
+    path = Path(options.path).expanduser()
+    module = importlib.import_module(f"exo.tools.importers.{SOURCES[options.source][0]}")
+    tally = Tally()
+    items = checked(module.read(path), tally, _progress(options.source, tally, SystemClock()))
+    try:
+        if options.dry_run:
+            tally.new = sum(1 for _ in items)
+        else:
+            _store(options, path, items, tally)
+    except KeyboardInterrupt:
+        print("stopped: what is in stays; the same command goes on", file=sys.stderr)
+        raise
+    show(options, path, tally)
+    return 1 if tally.count("failed") else 0
+
+
+def checked(
+    records: Iterable[NewItem | Passed], tally: Tally, progress: Callable[[], None]
+) -> Iterator[NewItem]:
+    """The items without secrets, of those with one name the first (or each import would change the item
+    to and fro); the rest is counted in `tally`."""
+    known: set[bytes] = set()  # digests: a name may be long
+    for each in records:
+        progress()
+        if isinstance(each, Passed):
+            tally.passed(each)
+            continue
+        tally.items += 1
+        item = clean(each)
+        name = hashlib.sha256(item.external.encode()).digest()[:12]
+        if name in known:
+            tally.duplicate += 1
+            continue
+        known.add(name)
+        if len(tally.titles) < FIRST:
+            tally.titles.append(item.title)
+        yield item
+
+
+def clean(item: NewItem) -> NewItem:
+    """`item` without what looks like a secret, in any of its fields."""
+    fields = {name: redact(getattr(item, name)) for name in ("external", "title", "text", "url")}
+    return NewItem(**{**vars(item), **fields, "tags": tuple(map(redact, item.tags))})
+
+
+def _progress(source: str, tally: Tally, clock: Clock) -> Callable[[], None]:
+    """A line on stderr each second, over the last one in a terminal."""
+    last = clock.monotonic()
+    end = "\r" if sys.stderr.isatty() else "\n"
+
+    def report() -> None:
+        nonlocal last
+        if clock.monotonic() - last >= EVERY:
+            last = clock.monotonic()
+            text = f"  ... {source}: {tally.seen:,} seen, {tally.count('failed'):,} failed"
+            print(text, end=end, file=sys.stderr, flush=True)
+
+    return report
+
+
+def show(options: argparse.Namespace, path: Path, tally: Tally) -> None:
+    """The counts, by reason; one JSON object with --json."""
+    report: dict[str, Any] = {
+        "source": options.source,
+        "path": redact(str(path)),
+        "dry_run": options.dry_run,
+        "seen": tally.seen,
+        "new": tally.new,
+        "duplicate": tally.duplicate,
+        **{kind: tally.count(kind) for kind in ("skipped", "failed")},
+        "reasons": {kind: dict(counter) for kind, counter in tally.reasons.items()},
+        "names": tally.names,
+    }
+    if options.dry_run:
+        report["titles"] = tally.titles
+    if options.json:
+        print(json.dumps(report, ensure_ascii=False))
+        return
+    would = " (dry run: nothing is written)" if options.dry_run else ""
+    counts = ", ".join(
+        f"{report[name]:,} {name}" for name in ("seen", "new", "duplicate", "skipped", "failed")
+    )
+    lines = [f"{options.source} {report['path']}: {counts}{would}"]
+    lines += [f"  {title}" for title in report.get("titles", ())]
+    for kind, counter in tally.reasons.items():
+        lines.append(
+            f"{kind}: {', '.join(f'{many:,} {why}' for why, many in counter.most_common())}"
+        )
+        if kind != "skipped":
+            lines += [f"  {name}" for name in tally.names[kind]]
+            if counter.total() > FIRST:
+                lines.append(f"  and {counter.total() - FIRST:,} more")
+    print("\n".join(visible(line) for line in lines))
+
+
+def _store(options: argparse.Namespace, path: Path, items: Iterator[NewItem], tally: Tally) -> None:
+    clock = SystemClock()
+    home = Home.find(options.home).make()
+    ledger = Ledger(home, clock)
+    try:
+        counts = Store(home, ledger, clock).add_items(items, options.source, redact(str(path)))
+        tally.new, tally.duplicate = counts.new, tally.duplicate + counts.duplicate
+    finally:
+        ledger.close()
