@@ -35,11 +35,12 @@ MIDDLE, STEEP = (
 @dataclass
 class Candidate:
     """A document and how far it answers: `evidence` has no bounds, `score` is 0 to 1; `piece` is the part of
-    its body that answers best."""
+    its body that answers best, `cover` the share of the question's words in that."""
 
     number: int
     document: Document
     piece: str = ""
+    cover: float = 0.0
     evidence: float = -1.0
     score: float = 0.0
     found_by: list[str] = field(default_factory=list)
@@ -129,7 +130,7 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
         rank = 1 + RANKED * by_words.get(part, 0.0) / top
         evidence = nearness + COVER * rank * max(0.0, cover - LEAST) ** 2
         if evidence > candidate.evidence:
-            candidate.evidence, candidate.piece = evidence, piece
+            candidate.evidence, candidate.piece, candidate.cover = evidence, piece, cover
             candidate.score = 1 / (1 + math.exp(STEEP * (MIDDLE - evidence)))
         candidate.found_by = sorted(seen)
         best[number] = candidate

@@ -72,7 +72,6 @@ class Index:
 
     def _open(self) -> None:
         self.database = Database(self.path, SCHEMA.read_text(encoding="utf-8"), FORMAT)
-        self.database.link.execute("PRAGMA secure_delete = ON")
         self.vectors = Vectors(self.database)
 
     def close(self) -> None:
@@ -104,11 +103,11 @@ class Index:
     def scrub(self) -> None:
         """Leave no trace in the file of what was taken out: words, vectors, free pages, the WAL."""
         with self.database.transaction(durable=True) as link:
+            self.database.promise_scrub()
             link.execute("DELETE FROM vectors WHERE hash NOT IN (SELECT hash FROM parts)")
             link.execute("INSERT INTO search (search) VALUES ('optimize')")
+        self.database.scrub()
         self.vectors.drop()
-        self.database.rows("VACUUM")
-        self.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def ids(self) -> set[str]:
         return {id_ for (id_,) in self.database.rows("SELECT id FROM documents")}

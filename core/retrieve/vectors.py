@@ -14,7 +14,7 @@ from operator import mul
 
 from exo.core.base.sqlite import Database
 
-PICK = 120  # vectors that the sign bits pick
+PICK, STALE = 120, 50  # vectors that the sign bits pick; that may be gone before all are read again
 
 
 def unit(vector: Sequence[float]) -> list[float]:
@@ -53,7 +53,7 @@ class Vectors:
         self._database = database
         self._numbers = array("q")
         self._bits: list[int] = []
-        self._state: tuple[int, int] = (-1, -1)
+        self._state = (0, 0, 0)  # connection, changes of others, changes of ours
 
     def nearest(self, query: Sequence[float], count: int) -> dict[int, float]:
         """Numbers of the nearest vectors with their cosine; `query` is a unit vector of the width."""
@@ -75,20 +75,23 @@ class Vectors:
 
     def drop(self) -> None:
         """Forget what is in memory."""
-        self._numbers, self._bits, self._state = array("q"), [], (-1, -1)
+        self._numbers, self._bits, self._state = array("q"), [], (0, 0, 0)
 
     def _refresh(self) -> None:
+        (version,) = self._database.rows("PRAGMA data_version")[0]
         link = self._database.link
-        state = (int(self._database.rows("PRAGMA data_version")[0][0]), link.total_changes)
+        state = (id(link), int(version), link.total_changes)
         if state == self._state:
             return
+        if state[0] != self._state[0]:  # the file was replaced
+            self.drop()
         self._state = state
         last = self._numbers[-1] if self._numbers else 0
         for n, blob in link.execute("SELECT n, bits FROM vectors WHERE n > ? ORDER BY n", (last,)):
             self._numbers.append(n)
             self._bits.append(int.from_bytes(blob, "big"))
-        # numbers are never used twice: one that is gone is found by nobody, and costs room alone
+        # numbers are never used twice: one that is gone is not on disk either, and takes a place of PICK
         (there,) = self._database.rows("SELECT count(*) FROM vectors")[0]
-        if len(self._bits) > there + there // 8 + 1000 or (self._bits and not there):
+        if len(self._bits) > there + (STALE if there else 0):
             self.drop()
             self._refresh()
