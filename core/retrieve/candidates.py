@@ -43,6 +43,7 @@ class Candidate:
     cover: float = 0.0
     evidence: float = -1.0
     score: float = 0.0
+    pinned: bool = False
     found_by: list[str] = field(default_factory=list)
 
 

@@ -16,16 +16,13 @@ from exo.core.retrieve.document import TRUST, Embedder
 from exo.core.retrieve.graph import expand
 from exo.core.retrieve.index import Index
 from exo.core.retrieve.pack import Hit, pack, same
-from exo.core.retrieve.words import READ, plain
+from exo.core.retrieve.words import READ, plain, sought
 
 ABSTAIN = 0.38  # below this score nothing is known of the matter
-STRONG, MOST, WHOLE = (
-    0.9,
-    0.7,
-    0.85,
-)  # score and cover of a belief that may answer by itself; cover of
-# one that leads on to others
+STRONG, MOST = 0.9, 0.7  # score and cover of a belief that may answer by itself
+WHOLE = 0.85  # cover of one that leads on to others: it may only name what the question is about
 TIMELY = 0.2  # what a document of the time that the question speaks of gains
+ONLY_TIME = 0.5  # and what it has when the question names nothing but the time
 IN_TIME = 40  # documents of that time that are looked at
 LONGEST = 1200  # characters of a hit's text
 
@@ -90,7 +87,7 @@ class Recall:
         except HomeError as error:
             index.begin_again(str(error))
             return Recalled()
-        shown.sort(key=lambda each: ("pin" not in each.found_by, -each.score))
+        shown.sort(key=lambda each: (not each.pinned, -each.score))
         return _answer(_hits(shown, k), shown[0] if shown else None, budget)
 
     def _vector(
@@ -116,13 +113,13 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
             kind=document.kind,
             title=document.title,
             score=round(min(1.0, each.score), 4),
-            found_by=each.found_by,
+            found_by=["pin"] * each.pinned + each.found_by,
             trust=document.trust,
-            text=text if len(text) <= LONGEST else (each.piece or text)[:LONGEST],
+            text=text if each.pinned or len(text) <= LONGEST else (each.piece or text)[:LONGEST],
             summary=document.summary,
             url=document.url,
         )
-        if not any(same(f"{hit.title} {hit.text}", f"{h.title} {h.text}") for h in hits):
+        if not any(same(hit, other) for other in hits):
             hits.append(hit)
         if len(hits) >= k:
             break
@@ -134,8 +131,7 @@ def _answer(hits: list[Hit], best: Candidate | None, budget: int) -> Recalled:
         return Recalled(hits)
     block, tokens = pack([hit for hit in hits if hit.score >= ABSTAIN / 2], budget)
     document = best.document
-    belief = document.kind == "node" and document.trust in TRUST[2:] and "pin" not in best.found_by
-    # one that points elsewhere may only name what the question is about
+    belief = document.kind == "node" and document.trust in TRUST[2:] and not best.pinned
     leads_on = any(type_ != "supersedes" for type_, _ in document.links)
     sure = best.score >= STRONG and best.cover >= (WHOLE if leads_on else MOST)
     return Recalled(hits, False, tokens, block, belief and sure)
@@ -153,19 +149,21 @@ def _pin(
     found += fetch(index, wanted - there.keys(), by="id")
     for each in found:
         if each.document.id in wanted:
-            each.score = 1.0
-            each.found_by.insert(0, "pin")
+            each.score, each.pinned = 1.0, True
 
 
 def _timely(index: Index, found: list[Candidate], span: when.Span, clock: Clock) -> None:
     """Raise the documents of the time that the question speaks of; add some that share no word with it."""
     there = {each.number for each in found}
+    start, end, rest = span
+    least = TIMELY if sought(rest) else ONLY_TIME
     rows = index.database.rows(
-        "SELECT n FROM documents WHERE ts >= ? AND ts < ? ORDER BY ts DESC LIMIT ?", *span, IN_TIME
+        "SELECT n FROM documents WHERE ts >= ? AND ts < ? ORDER BY ts DESC LIMIT ?",
+        *(start, end, IN_TIME),
     )
     found += fetch(index, [n for (n,) in rows if n not in there])
     for each in found:
         document = each.document
-        if any(span[0] <= ts < span[1] for ts in (document.ts, when.begun(document, clock))):
-            each.score += TIMELY
+        if any(start <= ts < end for ts in (document.ts, when.begun(document, clock))):
+            each.score = max(least, each.score + TIMELY)
             each.found_by.append("time")

@@ -14,7 +14,7 @@ from exo.core.base.errors import ExoError
 from exo.core.retrieve.document import Document
 from exo.core.retrieve.words import DATA, plain
 
-Span = tuple[int, int]  # ms UTC, the end excluded
+Span = tuple[int, int, str]  # ms UTC, the end excluded; the question without the time
 _TIME = DATA["time"]
 _DAYS, _UNITS, _NUMBERS, _MONTHS = (
     {word: int(number) for number, words in _TIME[name].items() for word in words.split()}
@@ -78,14 +78,15 @@ def window(query: str, clock: Clock, now: int) -> Span | None:
     for which, form in enumerate(_FORMS):
         if found := form.search(text):
             try:
-                start, days = _span(which, [*found.groups()], today)
-                return clock.stamp(start), clock.stamp(start + timedelta(days))
+                start, days = _first(which, [*found.groups()], today)
+                rest = text[: found.start()] + text[found.end() :]
+                return clock.stamp(start), clock.stamp(start + timedelta(days)), rest
             except (ValueError, OverflowError):  # the 31st of February
                 continue
     return None
 
 
-def _span(which: int, words: list[str], today: datetime.datetime) -> tuple[datetime.datetime, int]:
+def _first(which: int, words: list[str], today: datetime.datetime) -> tuple[datetime.datetime, int]:
     """(first day, days) of what the form number `which` found."""
     if which == 0:
         return datetime.datetime(int(words[0]), int(words[1]), int(words[2])), 1
