@@ -18,12 +18,10 @@ from typing import Any
 
 from exo.core.base.clock import Clock, SystemClock
 from exo.core.base.errors import ExoError
-from exo.core.base.home import Home
 from exo.core.context.redact import redact
-from exo.core.ledger.ledger import Ledger
-from exo.core.store.store import Store
 from exo.tools.importers import SOURCES
 from exo.tools.importers.record import NewItem, Passed
+from exo.tools.store import opened
 from exo.tools.transcript import visible
 
 FIRST = 10  # titles and names that are shown
@@ -156,11 +154,6 @@ def show(options: argparse.Namespace, path: Path, tally: Tally) -> None:
 
 
 def _store(options: argparse.Namespace, path: Path, items: Iterator[NewItem], tally: Tally) -> None:
-    clock = SystemClock()
-    home = Home.find(options.home).make()
-    ledger = Ledger(home, clock)
-    try:
-        counts = Store(home, ledger, clock).add_items(items, options.source, redact(str(path)))
-        tally.new, tally.duplicate = counts.new, tally.duplicate + counts.duplicate
-    finally:
-        ledger.close()
+    with opened(options) as store:
+        counts = store.add_items(items, options.source, redact(str(path)))
+    tally.new, tally.duplicate = counts.new, tally.duplicate + counts.duplicate
