@@ -31,6 +31,8 @@ from exo.core.store.views import Finding, sha
 _ROUTE = re.compile(r"[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*")
 _FILE_KINDS = {"belief", "rule", "edit", "state"}
 
+DROPPED = "dropped"  # the review of an item that is not wanted
+
 
 @dataclass(frozen=True)
 class NewItem:
@@ -199,6 +201,19 @@ class Store:
                 self._append(Draft("import", {"source": source, "path": path, **vars(counts)}))
         return counts
 
+    def review(self, id_: str, review: str) -> Item:
+        """Mark an item as kept or dropped; recall does not find what is dropped. Raises ExoError for what is
+        no item."""
+        with self._writing():
+            old = self.item(id_)
+            if old is None or old.kind != "item":
+                why = "there is no item of that id" if old is None else "a note is no item"
+                raise ExoError(f"review {id_}", why, "see `exo items list`, `exo forget`")
+            body = {k: v for k, v in vars(old).items() if k not in ("id", "kind", "ts", "entries")}
+            body |= {"tags": old.tags.split(), "review": review}
+            self._append(Draft("item", body, tuple(old.entries.split()[-1:])))
+            return replace(old, review=review)
+
     # ---- reading -------------------------------------------------------------------------------------
 
     def nodes(self) -> list[Node]:
@@ -229,18 +244,19 @@ class Store:
         today's is of another store: all)."""
         if not 0 < since <= self.revision():
             yield from map(_node_document, self.nodes())
-            yield from map(_item_document, self.items())
+            yield from (_item_document(item) for item in self.items() if item.review != DROPPED)
             return
         for (id_,) in self._rows("SELECT id FROM changes WHERE rev > ? ORDER BY rev", since):
             if node := self.node(id_):
                 yield _node_document(node)
-            elif item := self.item(id_):
+            elif (item := self.item(id_)) and item.review != DROPPED:
                 yield _item_document(item)
 
     def removed(self, since: int) -> list[str]:
         """Ids that changed since then and are no longer to be found."""
         ids = [row[0] for row in self._rows("SELECT id FROM changes WHERE rev > ?", since)]
-        return [id_ for id_ in ids if self.node(id_) is None and self.item(id_) is None]
+        items = ((id_, self.item(id_)) for id_ in ids if self.node(id_) is None)
+        return [id_ for id_, item in items if item is None or item.review == DROPPED]
 
     def pack(self) -> str:
         """PACK.md as a request carries it: without comments and empty sections."""
