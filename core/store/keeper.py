@@ -179,9 +179,6 @@ class Keeper:
         if self.views.db.rows("PRAGMA quick_check(1)") != [("ok",)]:
             self.close()
             _drop(self.folder / "private" / "items.sqlite")
-        for folder in ("nodes", "policies", "skills", "private"):
-            if not os.path.lexists(self.folder / folder):
-                make_folder(self.folder / folder)
         aside = self.folder / "private" / "aside.sqlite"
         _drop(aside)
         link = self.views.db.link
@@ -260,6 +257,9 @@ class Keeper:
 
     def _swapped(self, aside: Views, stale: set[str], meta: dict[str, Any]) -> Rebuilt:
         views, written = self.views, []
+        for folder in ("nodes", "policies", "skills"):
+            if not os.path.lexists(self.folder / folder):
+                make_folder(self.folder / folder)
         new = dict(views.db.rows("SELECT path, sha FROM aside.files"))
         hashes = {**dict.fromkeys(stale - new.keys() - {"STORE.toml"}, "-"), **new}
         with views.db.transaction() as link:

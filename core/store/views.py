@@ -197,9 +197,7 @@ class Views:
                 if row:
                     link.execute(f"INSERT INTO {self.at}.files VALUES ({', '.join('?' * 14)})", row)
                 if self.at == "main":
-                    self.touch(
-                        link, {*(old or ()), *((row[2] or path,) if row else (path,))} - {""}
-                    )
+                    self.touch(link, {*(old or ()), row[2] if row else ""} - {""} or {path})
             self.put(link, state.items)
             if self.at == "main":
                 self.touch(link, state.items)
