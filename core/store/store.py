@@ -344,7 +344,7 @@ class Store:
             if not self._begun():
                 return
             gone = set(entry_ids)
-            self._keeper.record()
+            hand = self._keeper.record()
             while more := [
                 e.id
                 for e in self._ledger.referring(gone)
@@ -363,12 +363,12 @@ class Store:
             dropped = self._dropper(gone, [text for text in words if len(text.split()) > 1])
             kept = {}
             for path, ids in behind:
-                if derived & set(ids.split()) and not path.startswith("nodes/"):
+                if (path in hand or derived & set(ids.split())) and not path.startswith("nodes/"):
                     rows = (self.folder / path).read_bytes().splitlines(keepends=True)
                     kept[path] = b"".join(
                         row for row in rows if not dropped(row.decode(errors="replace"))
                     )
-            self._keeper.rebuild(kept=kept)
+            self._keeper.rebuild(kept=kept, told={path: {sha(data)} for path, data in hand.items()})
             self._keeper.views.db.scrub()
             single = {each for text in words for each in re.findall(r"\w{3,}", text.casefold())}
             for text in self._texts():
