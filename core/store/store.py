@@ -170,10 +170,12 @@ class Store:
         source: str,
         path: str,
         progress: Callable[[int], None] | None = None,
+        counts: Counts | None = None,
     ) -> Counts:
         """Add what is new, in batches of one commit each; what is there already, under its id or with the
-        same content, is counted and left. `progress` gets the number seen."""
-        counts, known = Counts(), rules.trust_of(source)
+        same content, is counted and left. `progress` gets the number seen; to `counts` the maker of `items`
+        may add what it passes by."""
+        counts, known = counts or Counts(), rules.trust_of(source)
         rows = iter(items)
         with self._writing():
             while batch := list(islice(rows, BATCH)):
