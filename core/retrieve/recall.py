@@ -106,6 +106,8 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
     """The first `k` that do not say what another has said."""
     hits: list[Hit] = []
     for each in shown:
+        if len(hits) >= k:
+            break
         document = each.document
         text = document.body.strip() or document.summary
         hit = Hit(
@@ -121,8 +123,6 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
         )
         if not any(same(hit, other) for other in hits):
             hits.append(hit)
-        if len(hits) >= k:
-            break
     return hits
 
 
