@@ -9,16 +9,15 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from exo.core.retrieve.document import Document
 from exo.core.retrieve.index import Index, cut, load, texts_of
 from exo.core.retrieve.vectors import cosine, unit
 from exo.core.retrieve.words import DATA, expression, near, plain, sought, terms, tongue
 
-DEPTH = 40  # parts of each list
-COMMON = (
-    0.2  # of all parts: a term that stands in more is looked for only when no rarer one is there
-)
+DEPTH = 32  # parts of each list
+POSTINGS = 12_000  # entries of the keyword index read for one question, those of the rarest terms
 SOUGHT, MENDED = 32, 3  # terms of a question: those looked for, the rarest; unknown ones mended
 SLIP = 0.8  # what a near term counts of the one that was meant
 COVER, LEAST, RANKED = (
@@ -36,13 +35,15 @@ MIDDLE, STEEP = (
 @dataclass
 class Candidate:
     """A document and how far it answers: `evidence` has no bounds, `score` is 0 to 1; `piece` is the part of
-    its body that answers best."""
+    its body that answers best, `cover` the share of the question's words in that."""
 
     number: int
     document: Document
     piece: str = ""
+    cover: float = 0.0
     evidence: float = -1.0
     score: float = 0.0
+    pinned: bool = False
     found_by: list[str] = field(default_factory=list)
 
 
@@ -62,24 +63,30 @@ class Question:
         )
         weigh = {term: math.log(1 + (total + 0.5) / (known.get(term, 0) + 0.5)) for term in wanted}
         self.weights = dict(sorted(weigh.items(), key=lambda each: -each[1])[:SOUGHT])
-        self._common = {term for term in known if 50 < total < known[term] / COMMON}
+        self._known = known
         unknown = [term for term in self.weights if term not in known and len(term) > 3]
         self._instead = {term: _near(index, term) for term in unknown[:MENDED]}
+        meant = [*self.weights, *(other for found in self._instead.values() for other in found)]
+        self._heads = {term[0] for term in meant}
+        self._whole = sum(self.weights.values()) or 1.0
 
     def expression(self) -> str:
         """For FTS5; "" when nothing is looked for."""
-        wanted = [term for term in self.weights if term not in self._common] or list(self.weights)
+        read = accumulate(self._known.get(term, 0) for term in self.weights)
+        rare = [term for term, sum_ in zip(self.weights, read, strict=True) if sum_ <= POSTINGS]
+        wanted = rare or list(self.weights)[:1]
         return expression(each for term in wanted for each in (term, *self._instead.get(term, ())))
 
-    def cover(self, having: set[str]) -> float:
-        """The share of the terms, by weight, that a text has: 0 to 1."""
+    def cover(self, words: Iterable[str]) -> float:
+        """The share of the terms, by weight, that a text of these words has: 0 to 1."""
+        having = set(terms(w for w in set(words) if w[0] in self._heads or not w.isascii()))
         got = 0.0
         for term, weight in self.weights.items():
             if term in having:
                 got += weight
-            elif not having.isdisjoint(self._instead.get(term, ())):
+            elif term in self._instead and not having.isdisjoint(self._instead[term]):
                 got += weight * SLIP
-        return got / (sum(self.weights.values()) or 1.0)
+        return got / self._whole
 
 
 def _near(index: Index, term: str) -> list[str]:
@@ -113,7 +120,7 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
         candidate = best.get(number) or Candidate(number, load(data))
         piece = cut(candidate.document.body)[place]
         words = plain("\n".join(texts_of(candidate.document, piece)))
-        cover = question.cover(set(terms(words)))
+        cover = question.cover(words)
         nearness = UNSEEN * cover
         if vector and codes and len(codes) == len(vector):
             nearness = by_meaning[text] if text in by_meaning else cosine(asked, codes)
@@ -124,7 +131,7 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
         rank = 1 + RANKED * by_words.get(part, 0.0) / top
         evidence = nearness + COVER * rank * max(0.0, cover - LEAST) ** 2
         if evidence > candidate.evidence:
-            candidate.evidence, candidate.piece = evidence, piece
+            candidate.evidence, candidate.piece, candidate.cover = evidence, piece, cover
             candidate.score = 1 / (1 + math.exp(STEEP * (MIDDLE - evidence)))
         candidate.found_by = sorted(seen)
         best[number] = candidate
@@ -145,8 +152,8 @@ def _parts(
     )
 
 
-def fetch(index: Index, numbers: Iterable[int]) -> list[Candidate]:
-    """Documents by number, without evidence."""
-    query = "SELECT n, data FROM documents WHERE n IN (SELECT value FROM json_each(?))"
-    rows = index.database.rows(query, json.dumps(list(numbers)))
+def fetch(index: Index, keys: Iterable[int | str], by: str = "n") -> list[Candidate]:
+    """Documents by number (or by "id"), without evidence."""
+    query = f"SELECT n, data FROM documents WHERE {by} IN (SELECT value FROM json_each(?))"
+    rows = index.database.rows(query, json.dumps(list(keys)))
     return [Candidate(n, load(data)) for n, data in rows]

@@ -49,6 +49,7 @@ class SocketEmbedder:
         status, answer = post(self._socket, "/v1/embeddings", body, timeout=self._timeout)
         if status == 404:  # another model has been installed since
             self._name = ""
+            self._kept.clear()
             raise ModelMissing(_ASK, f"{body['model']} is gone")
         if status in (408, 425, 429) or status >= 500:
             raise ServiceError(_ASK, f"status {status}")

@@ -24,17 +24,17 @@ def expand(
     the one that replaced it, if that is `known` by then; with `keep_old` it stays, behind it."""
     there = {each.number: each for each in found}
     nodes = sorted(
-        (each for each in found if each.document.kind == "node"), key=lambda each: -each.score
+        (each for each in found if each.document.kind == "node" and fits(each)),
+        key=lambda each: -each.score,
     )
     best = {each.number: each.score for each in nodes[:BEST]}
     links = _links(index, list(best))
     _join(index, there, [n for source, _, target in links for n in (source, target)])
     for source, type_, target in links:
-        pairs = (
-            [(source, target), (target, source)] if type_ == "contradicts" else [(source, target)]
-        )
-        for parent, child in pairs:
-            _raise(there[child], best.get(parent, 0.0) * SHARE.get(type_, 0.3))
+        share = SHARE.get(type_, 0.3)
+        _raise(there[target], best.get(source, 0.0) * share)
+        if type_ == "contradicts":
+            _raise(there[source], best.get(target, 0.0) * share)
     _correct(index, there, known, keep_old)
     return [each for each in there.values() if each.score > 0 and fits(each)]
 
@@ -47,6 +47,7 @@ def _correct(index: Index, there: dict[int, Candidate], known: Test, keep_old: b
         steps = [(newer, older) for newer, older in steps if known(there[newer])]
         for newer, older in steps:
             _raise(there[newer], there[older].score)
+            there[newer].pinned |= there[older].pinned
         pairs += steps
         frontier = {newer for newer, _ in steps}
         if not frontier:

@@ -4,13 +4,16 @@ Invariant: the text is never longer than the budget, a block is one line, and ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exo.core.retrieve.words import plain
 
 NODES = 0.7  # of the budget
-_NOT = {"not", "no", "never", "nicht", "kein", "keine", "nie", "don", "isn", "doesn", "t"}
+_NOT = frozenset(
+    ("not", "no", "never", "without", "don", "isn", "doesn", "nicht", "kein", "keine", "nie")
+)
 
 
 @dataclass(frozen=True)
@@ -34,21 +37,17 @@ def tokens(text: str) -> int:
     return len(text.encode("utf-8", "replace")) // 3 + 1
 
 
-def pack(hits: Iterable[Hit], budget: int) -> tuple[str, int]:
+def pack(hits: Sequence[Hit], budget: int) -> tuple[str, int]:
     """(the text for a prompt, its tokens): pinned hits first and in full, then nodes and items by their
     shares; what does not fit is shortened to its summary, its title, its address."""
-    rest, left = list(hits), budget
-    pins = [hit for hit in rest if "pin" in hit.found_by]
-    lines, used = _fill(pins, left)
-    left -= used
-    others = [hit for hit in rest if hit not in pins]
-    nodes = [hit for hit in others if hit.kind == "node"]
-    items = [hit for hit in others if hit.kind != "node"]
-    share = int(left * NODES) if items else left
-    more, used = _fill(nodes, share)
-    lines, left = lines + more, left - used
-    more, used = _fill(items, left if used or not nodes else left - share)
-    text = "\n".join(lines + more)
+    pins = [hit for hit in hits if "pin" in hit.found_by]
+    nodes = [hit for hit in hits if hit.kind == "node" and hit not in pins]
+    items = [hit for hit in hits if hit.kind != "node" and hit not in pins]
+    lines, used = _fill(pins, budget)
+    for group, share in ((nodes, NODES if items else 1.0), (items, 1.0)):
+        more, took = _fill(group, int((budget - used) * share))
+        lines, used = lines + more, used + took
+    text = "\n".join(lines)
     return text, tokens(text) if text else 0
 
 
@@ -71,12 +70,16 @@ def _forms(hit: Hit) -> list[str]:
     return [f"{mark} {' '.join(form.split())}" for form in (full, *shorter) if form.strip()]
 
 
-def same(one: str, other: str) -> bool:
-    """Whether two texts say one thing: the same words, or one has a few more that change nothing."""
-    a, b = set(plain(one)), set(plain(other))
-    if len(a) > len(b):
-        a, b = b, a
-    more = b - a
-    if not a <= b or more & _NOT or any(word.isdigit() for word in more):
+def same(one: Hit, other: Hit) -> bool:
+    """Whether two hits say one thing: the same words in the same order, but for a few that change nothing."""
+    shorter, longer = sorted((_said(one), _said(other)), key=len)
+    rest = iter(longer)
+    if len(longer) - len(shorter) > len(longer) // 6 or not all(word in rest for word in shorter):
         return False
-    return len(more) <= len(b) // 6
+    more = Counter(longer) - Counter(shorter)
+    return not any(word in _NOT or word.isdigit() for word in more)
+
+
+def _said(hit: Hit) -> list[str]:
+    words = plain(hit.text)
+    return words if len(words) > 5 else plain(f"{hit.title} {hit.text}")

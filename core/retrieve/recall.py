@@ -9,18 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import ModelError, ServiceError
+from exo.core.base.errors import HomeError, ModelError, ServiceError, StorageError
 from exo.core.retrieve import when
 from exo.core.retrieve.candidates import Candidate, fetch, gather
 from exo.core.retrieve.document import TRUST, Embedder
 from exo.core.retrieve.graph import expand
 from exo.core.retrieve.index import Index
 from exo.core.retrieve.pack import Hit, pack, same
-from exo.core.retrieve.words import READ, plain
+from exo.core.retrieve.words import READ, plain, sought
 
 ABSTAIN = 0.38  # below this score nothing is known of the matter
-STRONG = 0.97  # from this score on a belief may answer by itself
+STRONG, MOST = 0.9, 0.7  # score and cover of a belief that may answer by itself
+WHOLE = 0.85  # cover of one that leads on to others: it may only name what the question is about
 TIMELY = 0.2  # what a document of the time that the question speaks of gains
+ONLY_TIME = 0.5  # and what it has when the question names nothing but the time
 IN_TIME = 40  # documents of that time that are looked at
 LONGEST = 1200  # characters of a hit's text
 
@@ -58,38 +60,35 @@ class Recall:
     ) -> Recalled:
         """The `k` best hits for any text. `at` answers as of then (a date: its end; a time), `triggers` are
         (text, node id), `budget` is the tokens of the block. A model that is away or slow costs the
-        nearness of meaning, nothing else. Raises ExoError for a time that is none."""
+        nearness of meaning, nothing else; a damaged index is begun again (`Index.made_anew`). Raises
+        ExoError for a time that is none."""
         clock, index = self._clock, self._index
         now = when.moment(at, clock) if at else clock.now_ms()
-        lowest = TRUST.index(min_trust) if min_trust in TRUST else 0
         span = when.window(query, clock, now)
         past = not at and (when.about_past(query) or bool(span and span[1] <= now))
+        trusted = TRUST[TRUST.index(min_trust) :] if min_trust in TRUST else TRUST
 
         def known(each: Candidate) -> bool:
             return not at or when.begun(each.document, clock) <= now
 
         def fits(each: Candidate) -> bool:
             document = each.document
-            holds = past or when.holds(document, now, clock)
-            open_ = scope == "principal" or not document.private
-            trusted = document.trust in TRUST and TRUST.index(document.trust) >= lowest
-            return known(each) and holds and open_ and trusted
+            shown = document.trust in trusted and (scope == "principal" or not document.private)
+            return shown and known(each) and (past or when.holds(document, now, clock))
 
-        found = gather(index, query, self._vector(query, embedder, vector))
-        if span:
-            _timely(index, found, span, self._clock)
-        _pin(index, found, query, triggers)
-        shown = expand(index, found, fits, known, keep_old=past)
-        shown.sort(key=lambda each: ("pin" not in each.found_by, -each.score))
-        hits = self._hits(shown, k)
-        best = hits[0].score if hits else 0.0
-        abstain = best < ABSTAIN
-        block, tokens = (
-            ("", 0) if abstain else pack([h for h in hits if h.score >= ABSTAIN / 2], budget)
-        )
-        sure = bool(hits) and hits[0].kind == "node" and hits[0].trust in ("self", "verified")
-        strong = sure and best >= STRONG and "pin" not in hits[0].found_by
-        return Recalled(hits, abstain, tokens, block, strong)
+        try:
+            found = gather(index, query, self._vector(query, embedder, vector))
+            if span:
+                _timely(index, found, span, clock)
+            _pin(index, found, query, triggers)
+            shown = expand(index, found, fits, known, keep_old=past)
+        except StorageError:
+            raise
+        except HomeError as error:
+            index.begin_again(str(error))
+            return Recalled()
+        shown.sort(key=lambda each: (not each.pinned, -each.score))
+        return _answer(_hits(shown, k), shown[0] if shown else None, budget)
 
     def _vector(
         self, query: str, embedder: Embedder | None, vector: Sequence[float] | None
@@ -102,30 +101,40 @@ class Recall:
             return None
         return vector if vector is not None and len(vector) == width else None
 
-    def _hits(self, shown: list[Candidate], k: int) -> list[Hit]:
-        """The first `k` that do not say what another has said."""
-        hits: list[Hit] = []
-        for each in shown:
-            document = each.document
-            text = document.body.strip() or document.summary
-            if len(text) > LONGEST:
-                text = (each.piece or text)[:LONGEST]
-            hit = Hit(
-                id=document.id,
-                kind=document.kind,
-                title=document.title,
-                score=round(min(1.0, each.score), 4),
-                found_by=each.found_by,
-                trust=document.trust,
-                text=text,
-                summary=document.summary,
-                url=document.url,
-            )
-            if not any(same(f"{hit.title} {text}", f"{h.title} {h.text}") for h in hits):
-                hits.append(hit)
-            if len(hits) >= k:
-                break
-        return hits
+
+def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
+    """The first `k` that do not say what another has said."""
+    hits: list[Hit] = []
+    for each in shown:
+        if len(hits) >= k:
+            break
+        document = each.document
+        text = document.body.strip() or document.summary
+        hit = Hit(
+            id=document.id,
+            kind=document.kind,
+            title=document.title,
+            score=round(min(1.0, each.score), 4),
+            found_by=["pin"] * each.pinned + each.found_by,
+            trust=document.trust,
+            text=text if each.pinned or len(text) <= LONGEST else (each.piece or text)[:LONGEST],
+            summary=document.summary,
+            url=document.url,
+        )
+        if not any(same(hit, other) for other in hits):
+            hits.append(hit)
+    return hits
+
+
+def _answer(hits: list[Hit], best: Candidate | None, budget: int) -> Recalled:
+    if best is None or best.score < ABSTAIN:
+        return Recalled(hits)
+    block, tokens = pack([hit for hit in hits if hit.score >= ABSTAIN / 2], budget)
+    document = best.document
+    belief = document.kind == "node" and document.trust in TRUST[2:] and not best.pinned
+    leads_on = any(type_ != "supersedes" for type_, _ in document.links)
+    sure = best.score >= STRONG and best.cover >= (WHOLE if leads_on else MOST)
+    return Recalled(hits, False, tokens, block, belief and sure)
 
 
 def _pin(
@@ -137,23 +146,24 @@ def _pin(
         node for text, node in triggers if (words := " ".join(plain(text))) and f" {words} " in said
     }
     there = {each.document.id: each for each in found}
-    numbers = [index.number(id_) for id_ in wanted if id_ not in there]
-    found += fetch(index, [n for n in numbers if n is not None])
+    found += fetch(index, wanted - there.keys(), by="id")
     for each in found:
         if each.document.id in wanted:
-            each.score = 1.0
-            each.found_by.insert(0, "pin")
+            each.score, each.pinned = 1.0, True
 
 
 def _timely(index: Index, found: list[Candidate], span: when.Span, clock: Clock) -> None:
     """Raise the documents of the time that the question speaks of; add some that share no word with it."""
     there = {each.number for each in found}
+    start, end, rest = span
+    least = TIMELY if sought(rest) else ONLY_TIME
     rows = index.database.rows(
-        "SELECT n FROM documents WHERE ts >= ? AND ts < ? ORDER BY ts DESC LIMIT ?", *span, IN_TIME
+        "SELECT n FROM documents WHERE ts >= ? AND ts < ? ORDER BY ts DESC LIMIT ?",
+        *(start, end, IN_TIME),
     )
     found += fetch(index, [n for (n,) in rows if n not in there])
     for each in found:
         document = each.document
-        if any(span[0] <= ts < span[1] for ts in (document.ts, when.begun(document, clock))):
-            each.score += TIMELY
+        if any(start <= ts < end for ts in (document.ts, when.begun(document, clock))):
+            each.score = max(least, each.score + TIMELY)
             each.found_by.append("time")

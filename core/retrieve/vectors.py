@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections import Counter
 from collections.abc import Sequence
-from heapq import nlargest
+from heapq import nlargest, nsmallest
 from operator import mul
 
 from exo.core.base.sqlite import Database
 
-PICK = 120  # vectors that the sign bits pick
+PICK, STALE = 120, 50  # vectors that the sign bits pick; that may be gone before all are read again
 
 
 def unit(vector: Sequence[float]) -> list[float]:
@@ -54,41 +53,45 @@ class Vectors:
         self._database = database
         self._numbers = array("q")
         self._bits: list[int] = []
-        self._state: tuple[int, int] = (-1, -1)
+        self._state = (0, 0, 0)  # connection, changes of others, changes of ours
 
     def nearest(self, query: Sequence[float], count: int) -> dict[int, float]:
         """Numbers of the nearest vectors with their cosine; `query` is a unit vector of the width."""
         self._refresh()
-        apart = list(map(int.bit_count, map(bits(query).__xor__, self._bits)))
-        limit, seen = 0, 0
-        for limit, many in sorted(Counter(apart).items()):
-            seen += many
-            if seen >= PICK:
-                break
-        picked = [n for n, distance in zip(self._numbers, apart, strict=True) if distance <= limit]
+        if not self._bits:
+            return {}
+        asked, all_ = bits(query), self._bits
+        # a sample says within which distance the nearest lie; they alone are sorted
+        sample = sorted((each ^ asked).bit_count() for each in all_[:: len(all_) // 2000 + 1])
+        rough = sample[min(len(sample) - 1, 8 + 2 * PICK * len(sample) // len(all_))]
+        close = [i for i, each in enumerate(all_) if (each ^ asked).bit_count() <= rough]
+        picked = nsmallest(PICK, close, key=lambda i: (all_[i] ^ asked).bit_count())
         rows = self._database.rows(
             "SELECT n, codes FROM vectors WHERE n IN (SELECT value FROM json_each(?))",
-            json.dumps(picked[: 2 * PICK]),
+            json.dumps([self._numbers[i] for i in picked]),
         )
         found = ((cosine(query, codes), n) for n, codes in rows if len(codes) == len(query))
         return {n: nearness for nearness, n in nlargest(count, found)}
 
     def drop(self) -> None:
         """Forget what is in memory."""
-        self._numbers, self._bits, self._state = array("q"), [], (-1, -1)
+        self._numbers, self._bits, self._state = array("q"), [], (0, 0, 0)
 
     def _refresh(self) -> None:
+        (version,) = self._database.rows("PRAGMA data_version")[0]
         link = self._database.link
-        state = (int(self._database.rows("PRAGMA data_version")[0][0]), link.total_changes)
+        state = (id(link), int(version), link.total_changes)
         if state == self._state:
             return
+        if state[0] != self._state[0]:  # the file was replaced
+            self.drop()
         self._state = state
         last = self._numbers[-1] if self._numbers else 0
         for n, blob in link.execute("SELECT n, bits FROM vectors WHERE n > ? ORDER BY n", (last,)):
             self._numbers.append(n)
             self._bits.append(int.from_bytes(blob, "big"))
-        # numbers are never used twice: one that is gone is found by nobody, and costs room alone
+        # numbers are never used twice: one that is gone is not on disk either, and takes a place of PICK
         (there,) = self._database.rows("SELECT count(*) FROM vectors")[0]
-        if len(self._bits) > there + there // 8 + 1000 or (self._bits and not there):
+        if len(self._bits) > there + (STALE if there else 0):
             self.drop()
             self._refresh()

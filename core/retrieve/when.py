@@ -5,48 +5,43 @@ from __future__ import annotations
 
 import datetime
 import re
+from calendar import monthrange
+from collections.abc import Iterable
 from datetime import timedelta
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.retrieve.document import Document
-from exo.core.retrieve.words import plain
+from exo.core.retrieve.words import DATA, plain
 
-Span = tuple[int, int]  # ms UTC, the end excluded
-_DAYS = {
-    "today": 0,
-    "heute": 0,
-    "yesterday": 1,
-    "gestern": 1,
-    "ayer": 1,
-    "hier": 1,
-    "vorgestern": 2,
-}
-_UNITS = {
-    **dict.fromkeys(("day", "days", "tag", "tage", "tagen"), 1),
-    **dict.fromkeys(("week", "weeks", "weekend", "woche", "wochen", "wochenende"), 7),
-    **dict.fromkeys(("month", "months", "monat", "monate", "monaten"), 30),
-    **dict.fromkeys(("year", "years", "jahr", "jahre", "jahren"), 365),
-}
-_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_NUMBERS |= {"einem": 1, "einer": 1, "zwei": 2, "drei": 3, "vier": 4, "funf": 5, "sechs": 6}
-_MONTHS = (
-    "january january januar janner,february februar feber,march marz,april april,may mai,june juni,"
-    "july juli,august august,september september,october oktober,november november,december dezember"
+Span = tuple[int, int, str]  # ms UTC, the end excluded; the question without the time
+_TIME = DATA["time"]
+_DAYS, _UNITS, _NUMBERS, _MONTHS = (
+    {word: int(number) for number, words in _TIME[name].items() for word in words.split()}
+    for name in ("days", "units", "numbers", "months")
 )
-_MONTH = {name: i for i, names in enumerate(_MONTHS.split(","), 1) for name in names.split()}
-_UNIT, _NAME = "|".join(_UNITS), "|".join(_MONTH)
-_DAY = re.compile(rf"\b({'|'.join(_DAYS)})\b")
-_DATE = re.compile(r"\b((?:19|20)\d\d) (\d\d?) (\d\d?)\b")
-_LAST = re.compile(rf"\b(last|past|letzte[nrsm]?|vorige[nrsm]?|this|diese[nrsm]?) ({_UNIT})\b")
-_AGO = re.compile(rf"\b(?:vor )?(\d+|{'|'.join(_NUMBERS)}) ({_UNIT})\b( ago)?")
-_IN = re.compile(rf"\b(?:in|im|last|letzten|since|seit|during|of) ({_NAME})\b(?: ((?:19|20)\d\d))?")
-_MONTH_YEAR = re.compile(rf"\b({_NAME}) ((?:19|20)\d\d)\b")
-_YEAR = re.compile(r"\b(?:in|since|during|seit|of) ((?:19|20)\d\d)\b")
-_PAST = re.compile(
-    r"\b(used to|previous(ly)?|former(ly)?|back then|at (the|that) time|in the past|earlier|originally|no longer"
-    r"|any ?more|before (i|we|that)|old|history|fruher(e[nrs]?)?|damals|vorher|ehemalig\w*|bisher|nicht mehr)\b"
-)
+
+
+def _any(words: Iterable[str]) -> str:
+    return f"({'|'.join(words)})"
+
+
+_YEAR = r"((?:19|20)\d\d)"
+_FORMS = [
+    re.compile(rf"\b{form}\b")
+    for form in (
+        rf"{_YEAR} (\d\d?) (\d\d?)",
+        _any(_DAYS),
+        rf"{_any(_TIME['last'].split())} {_any(_UNITS)}",
+        rf"{_any(_TIME['this'].split())} {_any(_UNITS)}",
+        rf"(\d{{1,3}}|{'|'.join(_NUMBERS)}) {_any(_UNITS)} ago",
+        rf"vor (\d{{1,3}}|{'|'.join(_NUMBERS)}) {_any(_UNITS)}",
+        rf"{_any(_MONTHS)} {_YEAR}",
+        rf"(?:in|im|last|letzten|since|seit|during|of) {_any(_MONTHS)}",
+        rf"(?:in|since|during|seit|of) {_YEAR}",
+    )
+]
+_PAST = re.compile(rf"\b({_TIME['past'].replace(chr(10), '')})\b")
 
 
 def moment(at: str, clock: Clock) -> int:
@@ -56,7 +51,7 @@ def moment(at: str, clock: Clock) -> int:
         raise ExoError(f"read the time {at!r}", "it is no date and no time", "write 2026-11-30")
     if len(at.strip()) > 10:
         return start
-    return _ms(clock.local(start).replace(tzinfo=None) + timedelta(days=1), clock) - 1
+    return clock.stamp(clock.local(start).replace(tzinfo=None) + timedelta(1)) - 1
 
 
 def holds(document: Document, at: int, clock: Clock) -> bool:
@@ -80,61 +75,48 @@ def window(query: str, clock: Clock, now: int) -> Span | None:
     """The time that the question speaks of, if it does."""
     text = " ".join(plain(query[:2000]))
     today = clock.local(now).replace(tzinfo=None, hour=0, minute=0, second=0, microsecond=0)
-    try:
-        span = _window(text, today)
-    except (ValueError, OverflowError):  # the 31st of February
-        return None
-    return span and (_ms(span[0], clock), _ms(span[1], clock))
-
-
-def _window(
-    text: str, today: datetime.datetime
-) -> tuple[datetime.datetime, datetime.datetime] | None:
-    if found := _DATE.search(text):
-        day = datetime.datetime(int(found[1]), int(found[2]), int(found[3]))
-        return day, day + timedelta(days=1)
-    if found := _DAY.search(text):
-        day = today - timedelta(days=_DAYS[found[1]])
-        return day, day + timedelta(days=1)
-    if found := _LAST.search(text):
-        return _period(today, _UNITS[found[2]], 0 if found[1].startswith(("this", "dies")) else 1)
-    found = _AGO.search(text)
-    if found and (found[3] or found[0].startswith("vor ")):
-        count, unit = int(_NUMBERS.get(found[1], 0) or found[1]), _UNITS[found[2]]
-        day, slack = today - timedelta(days=count * unit), timedelta(days=unit // 2)
-        return day - slack, day + slack + timedelta(days=1)
-    if found := _MONTH_YEAR.search(text) or _IN.search(text):
-        month = _MONTH[found[1]]
-        year = int(found[2] or today.year - (month > today.month))
-        start = datetime.datetime(year, month, 1)
-        return start, (start + timedelta(days=31)).replace(day=1)
-    if found := _YEAR.search(text):
-        return datetime.datetime(int(found[1]), 1, 1), datetime.datetime(int(found[1]) + 1, 1, 1)
+    for which, form in enumerate(_FORMS):
+        if found := form.search(text):
+            try:
+                start, days = _first(which, [*found.groups()], today)
+                rest = text[: found.start()] + text[found.end() :]
+                return clock.stamp(start), clock.stamp(start + timedelta(days)), rest
+            except (ValueError, OverflowError):  # the 31st of February
+                continue
     return None
 
 
-def _period(
-    today: datetime.datetime, unit: int, back: int
-) -> tuple[datetime.datetime, datetime.datetime]:
-    """This day, week, month or year, or the one before."""
+def _first(which: int, words: list[str], today: datetime.datetime) -> tuple[datetime.datetime, int]:
+    """(first day, days) of what the form number `which` found."""
+    if which == 0:
+        return datetime.datetime(int(words[0]), int(words[1]), int(words[2])), 1
+    if which == 1:
+        return today - timedelta(_DAYS[words[0]]), 1
+    if which in (2, 3):
+        return _period(today, _UNITS[words[1]], 3 - which)
+    if which in (4, 5):
+        unit = _UNITS[words[1]]
+        count = _NUMBERS.get(words[0]) or int(words[0])
+        return today - timedelta(count * unit + unit // 2), unit | 1
+    if which == 8:
+        return _period(datetime.datetime(int(words[0]), 1, 1), 365, 0)
+    month = _MONTHS[words[0]]
+    year = int(words[1]) if which == 6 else today.year - (month > today.month)
+    return _period(datetime.datetime(year, month, 1), 30, 0)
+
+
+def _period(day: datetime.datetime, unit: int, back: int) -> tuple[datetime.datetime, int]:
+    """The day, week, month or year of `day`, or the one before."""
     if unit == 365:
-        return today.replace(today.year - back, 1, 1), today.replace(today.year - back + 1, 1, 1)
+        return day.replace(day.year - back, 1, 1), 366 - bool((day.year - back) % 4)
     if unit == 30:
-        start = today.replace(day=1)
-        start = (start - timedelta(days=back)).replace(day=1)
-        return start, (start + timedelta(days=31)).replace(day=1)
-    start = (
-        today - timedelta(days=today.weekday() if unit == 7 else 0) - timedelta(days=unit * back)
-    )
-    return start, start + timedelta(days=unit)
+        start = (day.replace(day=1) - timedelta(back)).replace(day=1)
+        return start, monthrange(start.year, start.month)[1]
+    return day - timedelta((day.weekday() if unit == 7 else 0) + unit * back), unit
 
 
 def _stamp(text: str, clock: Clock) -> int | None:
     try:
-        return _ms(datetime.datetime.fromisoformat(text.strip()), clock)
+        return clock.stamp(datetime.datetime.fromisoformat(text.strip()))
     except (ValueError, OverflowError):
         return None
-
-
-def _ms(wall: datetime.datetime, clock: Clock) -> int:
-    return clock.stamp(wall)

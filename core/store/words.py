@@ -3,9 +3,11 @@ two texts or two addresses are the same. English and German. Knows no file."""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import re
 import unicodedata
+from contextlib import suppress
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from exo.core.retrieve.document import TRUST
@@ -73,6 +75,14 @@ def norm(text: str) -> str:
     """The hash under which a text is found again: case, spaces and closing marks do not count."""
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".!?… ")
     return hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()
+
+
+def milliseconds(created: str) -> int:
+    """ms UTC of an ISO time with its zone; 0 for anything else."""
+    with suppress(ValueError, OverflowError):
+        at = datetime.datetime.fromisoformat(created)
+        return max(0, round(at.timestamp() * 1000)) if at.tzinfo else 0
+    return 0
 
 
 def same_url(url: str) -> str:

@@ -5,6 +5,7 @@ the figures. Each size runs in a process of its own, so that its memory is its o
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import sqlite3
@@ -23,7 +24,7 @@ from exo.core.retrieve.candidates import Question
 from exo.core.retrieve.document import Document
 from exo.core.retrieve.index import Index
 from exo.core.retrieve.recall import Recall
-from exo.core.retrieve.vectors import unit
+from exo.core.retrieve.vectors import encode, unit
 from exo.core.retrieve.words import STOP
 from exo.tools.bench import Figure, Say
 
@@ -135,7 +136,7 @@ def _ours(folder: str) -> None:
     _row("first search", (time.perf_counter() - start) * 1000, "ms")
     both = _timed(lambda words, vector: recall.search(words, vector=vector), questions)
     words = _timed(lambda words, _: _match(index, Question(index, words).expression()), questions)
-    near = _timed(lambda _, vector: index.vectors.nearest(unit(vector), 40), questions)
+    near = _timed(lambda _, vector: index.vectors.nearest(unit(vector), 32), questions)
     _row("p50", both[0], "ms", "20")
     _row("p99", both[1], "ms", "60")
     _row("its search by words, p50", words[0], "ms")
@@ -146,7 +147,7 @@ def _ours(folder: str) -> None:
 
 
 def _match(index: Index, expression: str) -> object:
-    query = "SELECT rowid FROM search WHERE search MATCH ? ORDER BY rank LIMIT 80"
+    query = "SELECT rowid FROM search WHERE search MATCH ? ORDER BY rank LIMIT 32"
     return index.database.rows(query, expression) if expression else None
 
 
@@ -162,7 +163,7 @@ def _peers(folder: str) -> None:
 
     def by_words(words: str, _: object) -> None:
         match = " OR ".join(f'"{word}"' for word in words.split() if word not in STOP["en"])
-        query = "SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT 80"
+        query = "SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT 32"
         link.execute(query, (match or '"a"',)).fetchall()
 
     figure = _timed(by_words, questions)
@@ -170,8 +171,7 @@ def _peers(folder: str) -> None:
     _row("FTS5 alone without stop words, p99", figure[1], "ms")
     codes = [blob for (blob,) in index.database.rows("SELECT codes FROM vectors ORDER BY n")]
     try:
-        import numpy as np
-
+        np: Any = importlib.import_module("numpy")
         matrix = np.frombuffer(b"".join(codes), np.int8).reshape(len(codes), WIDTH)
 
         def flat(_: object, vector: Sequence[float]) -> None:
@@ -195,10 +195,8 @@ def _peers(folder: str) -> None:
 
 def _sqlite_vec(codes: list[bytes]) -> Callable[[str, list[float]], object]:
     """apsw, because Python's own sqlite3 may be built without extensions."""
-    import apsw  # type: ignore[import-not-found]
-    import sqlite_vec  # type: ignore[import-not-found]
-    from exo.core.retrieve.vectors import encode
-
+    apsw: Any = importlib.import_module("apsw")
+    sqlite_vec: Any = importlib.import_module("sqlite_vec")
     link: Any = apsw.Connection(":memory:")
     link.enable_load_extension(True)
     link.load_extension(sqlite_vec.loadable_path())

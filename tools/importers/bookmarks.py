@@ -135,8 +135,8 @@ class _Parser(HTMLParser):
         )
 
 
-def _stamp(text: str) -> int:
+def _stamp(text: str) -> str:
     try:
         return number(float(text))
     except ValueError:
-        return 0
+        return ""

@@ -96,18 +96,18 @@ def _string(record: dict[str, Any], key: str) -> str:
     return plain(value)
 
 
-def _created(value: Any) -> int:
+def _created(value: Any) -> str:
     if value in (None, ""):
-        return 0
+        return ""
     if isinstance(value, str):
-        ms = moment(value)
+        at = moment(value)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        ms = number(value)
+        at = number(value)
     else:
-        ms = 0
-    if not ms:
+        at = ""
+    if not at:
         raise ValueError("created is no date between 1970 and 2100")
-    return ms
+    return at
 
 
 def _digest(text: str) -> str:

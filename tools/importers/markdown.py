@@ -184,7 +184,7 @@ def _item(
             (url for url in properties.get("url", ()) if url.startswith(("http:", "https:"))), ""
         ),
         tags=tuple(one_line(tag, 80) for tag in tags if tag),
-        created=next((ms for ms in map(moment, dates) if ms), 0) or day(stem),
+        created=next((at for at in map(moment, dates) if at), "") or day(stem),
     )
     return item, list(dangling)
 

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Literal
 
 from exo.core.base.errors import ExoError
+from exo.core.store.store import NewItem
+
+__all__ = ["NewItem", "Passed"]
 
 LONGEST = 262_144  # bytes of one text; what is longer is cut
-_EARLIEST, _LATEST = 0, 4_102_444_800_000  # ms: 1970 to 2100
+_LATEST = 4_102_444_800  # seconds: the year 2100
 _1601 = 11_644_473_600  # seconds from the epoch of Chromium to that of Unix
 _MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
@@ -25,20 +28,6 @@ _MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-
-
-@dataclass(frozen=True)
-class NewItem:
-    """`external` names it within its source for ever; `created` is ms UTC, 0 unknown."""
-
-    external: str
-    title: str
-    text: str
-    url: str = ""
-    tags: tuple[str, ...] = ()
-    created: int = 0
-    tier: str = "curated"
-    trust: str = "verified"
 
 
 @dataclass(frozen=True)
@@ -113,8 +102,8 @@ def one_line(text: str, most: int = 300) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * most]).split())[:most]
 
 
-def day(text: str) -> int:
-    """The date that a file name is or begins with (2026-11-30, 20261130, 30.11.2026), noon UTC in ms; 0 none."""
+def day(text: str) -> str:
+    """The date that a file name is or begins with (2026-11-30, 20261130, 30.11.2026): its noon as `moment` gives it."""
     for pattern, order in (
         (r"(\d{4})-(\d\d)-(\d\d)(?!\d)", (1, 2, 3)),
         (r"(\d{4})(\d\d)(\d\d)(?!\d)", (1, 2, 3)),
@@ -122,36 +111,34 @@ def day(text: str) -> int:
     ):
         if found := re.match(pattern, text):
             return moment("-".join(found[number] for number in order))
-    return 0
+    return ""
 
 
-def moment(text: str) -> int:
-    """ms UTC of an ISO date (its noon, which is that day nearly everywhere) or time (UTC unless it names a
-    zone); 0 when it is none, or lies before 1970 or after 2100."""
+def moment(text: str) -> str:
+    """An ISO date (its noon, which is that day nearly everywhere) or time (UTC unless it names a zone) as
+    "2026-11-30T12:00:00Z"; "" when it is none, or lies before 1970 or after 2100."""
     try:
         at = datetime.datetime.fromisoformat(text.strip())
         if len(text.strip()) <= 10:
             at = at.replace(hour=12)
         if at.tzinfo is None:
             at = at.replace(tzinfo=datetime.UTC)
-        return _within(at.timestamp() * 1000)
+        return _stamp(at.timestamp())
     except (ValueError, OverflowError):
-        return 0
+        return ""
 
 
-def number(value: float) -> int:
-    """ms UTC of a number of seconds, ms or µs since 1970, or µs since 1601: whichever of them it can be; 0 none."""
+def number(value: float) -> str:
+    """The moment of a number of seconds, ms or µs since 1970, or µs since 1601: whichever it can be; "" none."""
     if not abs(value) < 1e18:  # NaN too
-        return 0
-    for least, convert in (
-        (1e16, lambda v: v / 1000 - _1601 * 1000),
-        (1e14, lambda v: v / 1000),
-        (1e11, lambda v: v),
-    ):
-        if value >= least:
-            return _within(convert(value))
-    return _within(value * 1000)
+        return ""
+    if value >= 1e16:
+        return _stamp(value / 1e6 - _1601)
+    return _stamp(value / (1e6 if value >= 1e14 else 1e3 if value >= 1e11 else 1))
 
 
-def _within(ms: float) -> int:
-    return round(ms) if _EARLIEST < ms < _LATEST else 0
+def _stamp(seconds: float) -> str:
+    if not 0 < seconds < _LATEST:
+        return ""
+    at = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
+    return at.isoformat().replace("+00:00", "Z")
