@@ -155,8 +155,8 @@ class Database:
     def _at_path(self) -> tuple[int, int]:
         try:
             found = os.stat(self.path)  # noqa: PTH116 - on every read: half the time of Path.stat
-        except FileNotFoundError:
-            return 0, 0
+        except OSError as error:
+            raise storage_error(f"find {self.path}", error) from error
         return found.st_dev, found.st_ino
 
     def _open(self) -> None:
