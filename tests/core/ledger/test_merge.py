@@ -12,7 +12,7 @@ import pytest
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.ledger import Draft, Ledger
-from exo.core.ledger.keys import Key, RootKey
+from exo.core.ledger.keys import Key, load_root
 from exo.tools.clock import FakeClock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -220,7 +220,7 @@ def test_an_export_verifies_elsewhere_and_tampering_is_found(
     here.merge(there.export())
     lines = [json.dumps(line, ensure_ascii=False) for line in here.export()]
     tool, path = root / "tools" / "verify_export.py", tmp_path / "export.jsonl"
-    known = RootKey(here._db.path.parent / "keys").public()
+    known = load_root(here._db.path.parent / "keys" / "root.key").public
 
     def run(text: list[str], *more: str) -> tuple[int, str]:
         path.write_text("\n".join(text) + "\n")
