@@ -3,6 +3,7 @@ whenever the process dies."""
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,26 @@ def test_nothing_is_left_with_a_reader_in_another_process(tmp_path: Path, child:
     assert database.rows("PRAGMA journal_mode") == [("wal",)]
     assert database.rows("PRAGMA secure_delete") == [(1,)]
     assert database.rows("PRAGMA user_version") == [(1,)]
+    database.close()
+
+
+def test_copies_in_the_gaps_of_pages_are_gone_too(tmp_path: Path) -> None:
+    """secure_delete zeroes the row that is deleted, not the copies of it that SQLite left in the gaps of
+    pages when it joined them; this order of deletions leaves some (SQLite 3.40: 4 of 540)."""
+    database = Database(tmp_path / "x.sqlite", SCHEMA, 1)
+    rows = list(range(600))
+    with database.transaction() as link:
+        for n in rows:
+            row = n + 1, f"{SECRET} {n:05} {'y' * (n * 37 % 900)}"
+            link.execute("INSERT INTO t VALUES (?, ?)", row)
+    random.Random(14).shuffle(rows)
+    for start in range(0, 540, 9):
+        with database.transaction() as link:
+            gone = [(n + 1,) for n in rows[start : start + 9]]
+            link.executemany("DELETE FROM t WHERE a = ?", gone)
+    database.scrub()
+    raw = (tmp_path / "x.sqlite").read_bytes()
+    assert all((f"{SECRET} {n:05} ".encode() in raw) == (n in rows[540:]) for n in rows)
     database.close()
 
 
@@ -252,7 +273,7 @@ print(len(database.rows("SELECT * FROM t")))
     database.close()
     words = [sys.executable, "-c", PRELUDE + program, str(path)]
     out = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    assert f"write {path}: database or disk is full" in out and out.endswith("151\n")
+    assert out.startswith(f"write {path}: ") and out.endswith("151\n")
     assert (tmp_path / "x.sqlite-scrub").exists()
     database = Database(path, SCHEMA, 1)
     assert len(database.rows("SELECT * FROM t")) == 151

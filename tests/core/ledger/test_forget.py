@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from exo.core.base.errors import ExoError, StorageError
-from exo.core.ledger import Draft
 
 Child = Callable[..., subprocess.Popen[str]]
 SECRET = "the blue heron nests at the mill"
@@ -105,14 +104,3 @@ def test_a_scrub_that_fails_is_told_and_done_at_the_next_opening(
     assert found and found.body is None and remains(place)
     place.reopen()
     assert remains(place) == [] and place.ledger.verify().ok
-
-
-def test_what_moved_between_pages_is_gone_too(place: Any) -> None:
-    """SQLite leaves copies of rows in the gaps of pages that it joins; they would outlive the deletion."""
-    entries = place.ledger.append(
-        *(Draft("note", {"text": f"heron-{n:04} " + "y" * (n * 37 % 900)}) for n in range(400))
-    )
-    place.ledger.forget([entry.id for n, entry in enumerate(entries) if n % 3], "thin out")
-    place.ledger.forget([entry.id for n, entry in enumerate(entries) if n % 3 == 0], "the rest")
-    assert remains(place, "heron-") == []
-    assert place.ledger.verify().ok
