@@ -61,6 +61,8 @@ def verify(lines: Iterable[str], root: str = "") -> dict[str, int]:
             "its body is not the one that was signed": body is None
             or sha(bytes.fromhex(line["salt"]) + body.encode()) == event["body_hash"],
             "the root key did not sign it": kind != "device" or enrolled,
+            "it names entries that are not here": kind != "checkpoint"
+            or all(heads.get(a, (0,))[0] >= n for a, (n, _) in value["heads"].items()),
             "its clock does not go on": lc > spans.get(author, [0, 0])[1],
         }
         for what, fine in checks.items():

@@ -13,10 +13,8 @@ from typing import Any
 from exo.core.base.errors import HomeError
 from exo.core.base.files import make_folder, write_atomic
 from exo.core.ledger.canonical import canonical
-from nacl import pwhash
 from nacl.bindings import crypto_sign, crypto_sign_open, crypto_sign_seed_keypair
 from nacl.exceptions import CryptoError
-from nacl.secret import SecretBox
 
 
 class Key:
@@ -70,9 +68,8 @@ class DeviceKey:
     @classmethod
     def load(cls, path: Path) -> DeviceKey | None:
         """None when there is none. Raises HomeError."""
-        data = _read(path, "seed", "left")
-        left = data and data["left"] or {"seq": 0, "chain": ""}
-        return cls(_key(path, data["seed"]), left["seq"], left["chain"]) if data else None
+        found = _load(path)
+        return cls(*found) if found else None
 
     def save(self, path: Path) -> None:
         left = {"seq": self.seq, "chain": self.chain} if self.seq else None
@@ -80,62 +77,27 @@ class DeviceKey:
         write_atomic(path, json.dumps({"seed": self.key.seed.hex(), "left": left}))
 
 
-class RootKey:
-    """`store/private/keys/root.key`: the public key and the seed, bare or sealed by a passphrase."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "root.key"
-
-    def public(self) -> str:
-        """Its hex, "" when there is no root key here."""
-        return str((_read(self.path, "public") or {"public": ""})["public"])
-
-    def load(self, passphrase: str = "") -> Key:
-        """Raises HomeError when it is missing, or sealed by another passphrase."""
-        data = _read(self.path, "public", "seed")
-        if data is None:
-            why = f"{self.path} is missing"
-            raise HomeError("enrol a device", why, "put the file back from a backup of the store")
-        if not data.get("salt"):
-            return _key(self.path, data["seed"])
-        try:
-            box = _box(passphrase, bytes.fromhex(data["salt"]))
-            return Key(box.decrypt(bytes.fromhex(data["seed"])))
-        except (CryptoError, ValueError) as error:
-            why = "it is sealed by another passphrase"
-            raise HomeError(f"open {self.path}", why, "give the right one") from error
-
-    def save(self, key: Key, passphrase: str = "") -> None:
-        """Write the key, sealed (Argon2id, XSalsa20-Poly1305) when there is a passphrase."""
-        salt = secrets.token_bytes(pwhash.argon2id.SALTBYTES) if passphrase else b""
-        seed = _box(passphrase, salt).encrypt(key.seed) if passphrase else key.seed
-        make_folder(self.path.parent)
-        data = {"public": key.public, "seed": seed.hex(), "salt": salt.hex()}
-        write_atomic(self.path, json.dumps(data))
+def load_root(path: Path) -> Key | None:
+    """The root key, None when there is none. Raises HomeError."""
+    found = _load(path)
+    return found[0] if found else None
 
 
-def _box(passphrase: str, salt: bytes) -> SecretBox:
-    size, cost = SecretBox.KEY_SIZE, pwhash.argon2id
-    limits = cost.OPSLIMIT_INTERACTIVE, cost.MEMLIMIT_INTERACTIVE
-    return SecretBox(cost.kdf(size, passphrase.encode(), salt, *limits))
+def make_root(path: Path, key: Key | None = None) -> Key:
+    """Write a root key, a new one when none is given."""
+    key = key or Key()
+    make_folder(path.parent)
+    write_atomic(path, json.dumps({"seed": key.seed.hex()}))
+    return key
 
 
-def _key(path: Path, seed: str) -> Key:
+def _load(path: Path) -> tuple[Key, int, str] | None:
+    if not path.exists():
+        return None
     try:
-        return Key(bytes.fromhex(seed))
-    except (TypeError, ValueError) as error:
-        raise _broken(path) from error
-
-
-def _read(path: Path, *fields: str) -> dict[str, Any] | None:
-    try:
-        data = json.loads(path.read_bytes()) if path.exists() else None
-        return data if data is None else {**data, **{key: data[key] for key in fields}}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _broken(path) from error
-
-
-def _broken(path: Path) -> HomeError:
-    return HomeError(
-        f"read {path}", "it is not whole", "put it back from a backup, or move it aside"
-    )
+        data = json.loads(path.read_bytes())
+        left = data.get("left") or {"seq": 0, "chain": ""}
+        return Key(bytes.fromhex(data["seed"])), int(left["seq"]), str(left["chain"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        do = "put it back from a backup, or move it aside"
+        raise HomeError(f"read {path}", "it is not whole", do) from error

@@ -20,7 +20,7 @@ from exo.core.base.home import Home
 from exo.core.base.sqlite import Database
 from exo.core.ledger.canonical import LIMIT, START, body_hash, canonical, chained, entry_id
 from exo.core.ledger.entry import COLUMNS, JOINED, RAW, Draft, Entry, Row
-from exo.core.ledger.keys import DeviceKey, Key, RootKey, device_body
+from exo.core.ledger.keys import DeviceKey, Key, device_body, load_root, make_root
 from exo.core.ledger.verify import LASTING, Checker, Progress, Report, Walk, authors, need, row_of
 
 FORMAT = 1
@@ -32,6 +32,7 @@ _DROP = (
     " AND id NOT IN (SELECT id FROM events WHERE kind IN ('device', 'forget', 'checkpoint'))"
 )
 _ORDER = "ORDER BY lc, author, seq"  # of replay
+_UNKNOWN = "there is no such entry", "unknown_entry"
 _PAGE = 500  # entries read at once
 
 
@@ -40,23 +41,20 @@ class Ledger:
 
     notice = ""
 
-    def __init__(
-        self, home: Home, clock: Clock, name: str = "", *, enrol: bool = True, passphrase: str = ""
-    ) -> None:
+    def __init__(self, home: Home, clock: Clock, name: str = "", *, enrol: bool = True) -> None:
         """Open it. With `enrol` this device gets a key where it has none that fits, under `name`; without,
-        nothing is made and nothing can be appended. `passphrase` opens a sealed root key. Raises HomeError,
-        StorageError."""
+        nothing is made and nothing can be appended. Raises HomeError, StorageError."""
         private = home.store / "private"
         schema = Path(__file__).with_name("schema.sql").read_text()
         self._db = Database(private / "ledger.sqlite", schema, FORMAT)
         self._clock, self._key_file = clock, home.state / "device.key"
-        self._root = RootKey(private / "keys")
+        self._root_file = private / "keys" / "root.key"
         self._device = DeviceKey.load(self._key_file)
         if enrol and not self._reached():
             with self._db.transaction(durable=True) as link:
                 self._device = DeviceKey.load(self._key_file)
                 if not self._reached():  # else another process was first
-                    self._enrol(link, name or "device", passphrase)
+                    self._enrol(link, name or "device")
 
     @property
     def author(self) -> str:
@@ -85,16 +83,15 @@ class Ledger:
         Raises ExoError (unknown_entry, forgotten, or a kind that stays), StorageError when the disk has no
         room to rewrite the file: then the bodies are gone and the next opening scrubs it."""
         with self._db.transaction(durable=True) as link:
-            found = {entry.id: entry for entry in map(self._must_get, ids)}
-            for entry in found.values():
-                if entry.kind.encode() in LASTING:
-                    why = f"it is a {entry.kind} entry, which the others stand on"
-                    raise ExoError(f"forget {entry.id[:12]}", why, code="lasting")
-            left = [entry.id for entry in found.values() if entry.body is not None]
+            left = []
+            for id_ in dict.fromkeys(ids):
+                entry = self.get(id_)
+                if entry is None or entry.kind.encode() in LASTING:
+                    why, code = ("the others stand on it", "lasting") if entry else _UNKNOWN
+                    raise ExoError(f"forget {id_}", why, "see `exo ledger tail`", code=code)
+                left += [entry.id] if entry.body is not None and entry.id not in left else []
             if not left:
-                raise ExoError(
-                    f"forget {', '.join(ids)}", "it is forgotten already", code="forgotten"
-                )
+                raise ExoError("forget", f"{', '.join(ids)} is forgotten already", code="forgotten")
             entry = self._write(link, [Draft("forget", {"reason": reason}, tuple(left))])[0]
             link.executemany("DELETE FROM bodies WHERE id = ?", [(id_,) for id_ in left])
             self._db.promise_scrub()
@@ -173,15 +170,12 @@ class Ledger:
         """Lines {event, id, chain, sig, salt, body} in the order of replay, once all of them are safe from
         power loss; the own head that leaves so is kept in device.key."""
         with self._db.transaction(durable=True) as link:
-            link.execute(
-                f"PRAGMA user_version = {FORMAT}"
-            )  # a write: the whole WAL is synced with it
-            until = self.position()
-            device = DeviceKey.load(self._key_file)
+            # a write, so that this commit syncs the log with all that stands in it
+            link.execute(f"PRAGMA user_version = {FORMAT}")
+            until, device = self.position(), self._device
             if device and self._reached():
                 device.seq, device.chain, _ = self._head(device.key.public)
                 device.save(self._key_file)
-                self._device = device
         return map(_line, self._pages(0, until))
 
     def close(self) -> None:
@@ -192,9 +186,7 @@ class Ledger:
     def _write(self, link: sqlite3.Connection, drafts: Iterable[Draft]) -> list[Entry]:
         """Add entries of this device; inside a transaction."""
         if self._device is None:
-            raise HomeError(
-                "append an entry", "this device is not enrolled", "open the ledger for writing"
-            )
+            raise HomeError("append an entry", "this device is not enrolled", "open it for writing")
         key, author, now = self._device.key, self.author, self._clock.now_ms()
         seq, chain, _ = self._head(author)
         if seq < self._device.seq:
@@ -207,9 +199,7 @@ class Ledger:
             names = tuple(found[ref].id if type(ref) is int else str(ref) for ref in draft.refs)
             named = _SCOPE.fullmatch(draft.scope) and all(map(_ID.fullmatch, names))
             if not named or type(draft.ts) is not int or abs(draft.ts) >= LIMIT:
-                raise ExoError(
-                    "append an entry", f"scope, time or refs of the {draft.kind} are malformed"
-                )
+                raise ExoError(f"append {draft.kind}", "its scope, time or refs are malformed")
             body, refs = {**draft.body, **unsure}, canonical(list(names))
             text, salt = canonical(body), secrets.token_bytes(16)
             seq, lc, ts, kind = seq + 1, lc + 1, draft.ts or now, draft.kind.encode()
@@ -258,39 +248,34 @@ class Ledger:
         known = device.key.public, device.seq, device.chain
         return not device.seq or bool(self._db.rows(query, *known))
 
-    def _enrol(self, link: sqlite3.Connection, name: str, passphrase: str) -> None:
-        first, old = self._first_root(link), self._device
-        if not first and not self._root.public():
-            self._root.save(Key())
-        root = self._root.load(passphrase)
-        if first not in ("", root.public):
-            why = f"{self._root.path} is not the root key of the devices in this ledger"
-            raise HomeError("enrol this device", why, "put the right one back from a backup")
+    def _enrol(self, link: sqlite3.Connection, name: str) -> None:
+        old, root, empty = self._device, load_root(self._root_file), not self.position()
+        if root is None and empty:
+            root = make_root(self._root_file)
+        checker = Checker(root.public if root else "")
+        checker.load(link)
+        if root is None or not (empty or checker.devices):
+            why = f"{self._root_file} is {'not the key of its devices' if root else 'missing'}"
+            raise HomeError("enrol this device", why, "put the file back from a backup")
         if old is None or old.seq:
             self._device = DeviceKey(Key())
             self._device.save(self._key_file)
         if old and old.seq:
-            self.notice = (
-                f"an older store was put back (entry {old.seq} of this device is not in it): the device"
-                " goes on under a new key"
-            )
+            why = f"entry {old.seq} of this device is not in it"
+            self.notice = f"an older store was put back ({why}): the device goes on under a new key"
         body = device_body(root, "enrol", self.author, self._last_lc(link) + 1, name)
         self._write(link, [Draft("device", body)])
 
     def _trusted(self, link: sqlite3.Connection) -> str:
         """The root key that counts: the one of this store, else that of the first enrolment."""
-        return self._root.public() or self._first_root(link)
-
-    def _first_root(self, link: sqlite3.Connection) -> str:
-        """The root key of the first enrolment, "" when there is none."""
-        query = f"SELECT json_extract (body, '$.root') {JOINED} WHERE kind = 'device' AND json_valid (body) {_ORDER} LIMIT 1"
-        return str((link.execute(query).fetchone() or [""])[0])
-
-    def _must_get(self, id_: str) -> Entry:
-        entry = self.get(id_)
-        if entry is None:
-            raise ExoError(f"forget {id_}", "there is no such entry", code="unknown_entry")
-        return entry
+        if root := load_root(self._root_file):
+            return root.public
+        found = "CAST (json_extract (body, '$.root') AS BLOB)"
+        query = (
+            f"SELECT {found} {JOINED} WHERE kind = 'device' AND json_valid (body) {_ORDER} LIMIT 1"
+        )
+        row = link.execute(query).fetchone() or [None]
+        return (row[0] or b"").decode(errors="replace")
 
     def _pages(
         self, after: int, until: int, kinds: Sequence[str] = (), until_ts: int | None = None
@@ -301,20 +286,13 @@ class Ledger:
             f"SELECT {COLUMNS} FROM events e {'NOT INDEXED' if few else 'INDEXED BY events_order'}"
             " LEFT JOIN bodies b ON b.id = e.id"
             " WHERE (lc, author, seq) > (?, ?, ?) AND e.rowid > ? AND e.rowid <= ?"
+            f" AND (? OR kind IN (SELECT value FROM json_each (?))) AND ts <= ? {_ORDER} LIMIT {_PAGE}"
         )
-        more: list[object] = []
-        if kinds:
-            query += f" AND kind IN ({', '.join('?' * len(kinds))})"
-            more += kinds
-        if until_ts is not None:
-            query += " AND ts <= ?"
-            more.append(until_ts)
-        query += f" {_ORDER} LIMIT {_PAGE}"
+        limit = 2**63 - 1 if until_ts is None else until_ts
+        more = after, until, not kinds, json.dumps(list(kinds)), limit
         last: tuple[object, ...] = (0, "", 0)
-        while rows := self._db.rows(query, *last, after, until, *more):
+        while rows := self._db.rows(query, *last, *more):
             yield from rows
-            if len(rows) < _PAGE:
-                return
             last = rows[-1][3], rows[-1][1], rows[-1][2]
 
 

@@ -44,6 +44,7 @@ class Place:
     def raw(self, *statements: str | tuple[Any, ...]) -> None:
         """Change the file behind the ledger's back, its triggers dropped."""
         link = sqlite3.connect(self.file, isolation_level=None)
+        link.execute("PRAGMA synchronous = OFF")
         for (name,) in link.execute(
             "SELECT name FROM sqlite_master WHERE type = 'trigger'"
         ).fetchall():
@@ -66,6 +67,26 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     made = Place(tmp_path / "one")
+    yield made
+    made.ledger.close()
+
+
+@pytest.fixture(scope="session")
+def _told_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Place(tmp_path_factory.mktemp("told") / "home")
+    entries = made.say(*(f"text {n}" for n in range(7)))
+    made.ledger.forget([entries[1].id], "asked")
+    made.ledger.append(Draft("rule", {"text": "x"}, (entries[0].id,), "agent:coder"))
+    assert made.ledger.verify().ok
+    made.ledger.close()
+    return made.home.root
+
+
+@pytest.fixture
+def told(_told_once: Path, tmp_path: Path) -> Iterator[Place]:
+    """Ten entries: the third is forgotten by the ninth, the last names another; a fresh copy."""
+    shutil.copytree(_told_once, tmp_path / "told")
+    made = Place(tmp_path / "told")
     yield made
     made.ledger.close()
 

@@ -20,7 +20,7 @@ from exo.core.ledger.canonical import (
     entry_id,
     parse,
 )
-from exo.core.ledger.keys import Key, RootKey, device_body, signed
+from exo.core.ledger.keys import Key, device_body, make_root, signed
 from exo.tools.clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +69,7 @@ def vector_lines() -> list[dict[str, Any]]:
 
 def test_vectors_merge_verify_and_come_out_again(tmp_path: Path) -> None:
     home = Home(tmp_path).make()
-    RootKey(home.store / "private" / "keys").save(KEYS["root_seed"])
+    make_root(home.store / "private" / "keys" / "root.key", KEYS["root_seed"])
     ledger = Ledger(home, FakeClock(), enrol=False)
     assert ledger.merge(vector_lines()) == 6
     assert ledger.verify().ok and len(ledger.verify().authors) == 2

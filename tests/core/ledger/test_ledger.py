@@ -14,7 +14,7 @@ from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.home import Home
 from exo.core.ledger import Draft, Ledger
 from exo.core.ledger.canonical import NotCanonical
-from exo.core.ledger.keys import DeviceKey, Key, RootKey, device_body
+from exo.core.ledger.keys import DeviceKey, Key, device_body, load_root, make_root
 from exo.tools.clock import FakeClock
 
 Child = Callable[..., subprocess.Popen[str]]
@@ -251,8 +251,8 @@ def test_a_missing_root_key_is_told_where_it_is_needed(place: Any, tmp_path: Pat
     assert place.ledger.verify().ok
     with pytest.raises(HomeError, match="root.key is missing; put the file back"):
         Ledger(place.copy(tmp_path / "two"), FakeClock())
-    RootKey(root.parent).save(Key())
-    with pytest.raises(HomeError, match="not the root key"):
+    make_root(root)
+    with pytest.raises(HomeError, match="not the key of its devices"):
         Ledger(place.copy(tmp_path / "three"), FakeClock())
 
 
@@ -283,20 +283,9 @@ def test_export_keeps_the_head_that_left(place: Any) -> None:
     assert kept and (kept.seq, kept.chain) == (head.seq, head.chain)
 
 
-def test_a_sealed_root_key_opens_by_its_passphrase(place: Any, tmp_path: Path) -> None:
-    root = RootKey(place.home.store / "private" / "keys")
-    key = root.load()
-    root.save(key, "correct horse")
-    assert key.seed.hex() not in root.path.read_text() and root.public() == key.public
-    with pytest.raises(HomeError, match="sealed"):
-        Ledger(place.copy(tmp_path / "two"), FakeClock())
-    opened = Ledger(place.copy(tmp_path / "three"), FakeClock(), passphrase="correct horse")
-    assert opened.verify().ok and root.load("correct horse").seed == key.seed
-    opened.close()
-
-
 def test_a_revoked_device_is_a_fault_from_then_on(place: Any) -> None:
-    root = RootKey(place.home.store / "private" / "keys").load()
+    root = load_root(place.home.store / "private" / "keys" / "root.key")
+    assert root
     place.say("one")
     body = device_body(root, "revoke", place.ledger.author, 3, "lost")
     with place.ledger._db.transaction() as link:

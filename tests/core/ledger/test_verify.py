@@ -23,16 +23,6 @@ def flip(value: Any, bit: int) -> Any:
     return bytes(raw)
 
 
-@pytest.fixture
-def told(place: Any) -> Any:
-    """Ten entries, one of them forgotten, one with refs."""
-    entries = place.say(*(f"text {n}" for n in range(7)))
-    place.ledger.forget([entries[1].id], "asked")
-    place.ledger.append(Draft("rule", {"text": "x"}, (entries[0].id,), "agent:coder"))
-    assert place.ledger.verify().ok
-    return place
-
-
 @pytest.mark.parametrize("bit", [0, 5, 7, 13, 40])
 @pytest.mark.parametrize("column", TEXT + NUMBERS)
 @pytest.mark.parametrize("seq", [1, 5, 9, 10])
