@@ -20,16 +20,11 @@ DEPTH = 32  # parts of each list
 POSTINGS = 12_000  # entries of the keyword index read for one question, those of the rarest terms
 SOUGHT, MENDED = 32, 3  # terms of a question: those looked for, the rarest; unknown ones mended
 SLIP = 0.8  # what a near term counts of the one that was meant
-COVER, LEAST, RANKED = (
-    1.2,
-    0.1,
-    0.4,
-)  # of the score: cover's weight, what of it is chance, BM25's share
+# evidence = cosine + COVER * (cover - LEAST)^2 * (1 + RANKED * its share of the best BM25)
+COVER, LEAST, RANKED = 1.2, 0.1, 0.4
 UNSEEN = 0.5  # cosine of a text without a vector, for each unit of cover
-MIDDLE, STEEP = (
-    0.5,
-    5.0,
-)  # the evidence at which a document is as likely right as wrong; the slope there
+FOREIGN = 0.15  # what a cosine counts between two languages of which the model knows one
+MIDDLE, STEEP = 0.5, 5.0  # score = logistic(STEEP * (evidence - MIDDLE))
 
 
 @dataclass
@@ -96,8 +91,8 @@ def _near(index: Index, term: str) -> list[str]:
     for first in {term[0], term[1]}:
         rows = index.database.rows(
             "SELECT term FROM terms WHERE term >= ?1 AND term < ?1 || char(1114111)"
-            " AND length(term) BETWEEN ?2 AND ?3 LIMIT 20000",
-            *(first, len(term) - most, len(term) + most),
+            " AND length(term) BETWEEN ?2 AND ?3 AND parts <= ?4 LIMIT 20000",
+            *(first, len(term) - most, len(term) + most, POSTINGS),
         )
         found += near(term, (other for (other,) in rows), most)
     return found[:3]
@@ -125,7 +120,7 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
         if vector and codes and len(codes) == len(vector):
             nearness = by_meaning[text] if text in by_meaning else cosine(asked, codes)
             other = narrow and question.tongue and tongue(words) not in ("", question.tongue)
-            nearness *= 0.15 if other else 1.0
+            nearness *= FOREIGN if other else 1.0
         lists = {"bm25": part in by_words, "vector": text in by_meaning}
         seen = {*candidate.found_by, *(name for name, there in lists.items() if there)}
         rank = 1 + RANKED * by_words.get(part, 0.0) / top

@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exo.core.retrieve.words import plain
+from exo.core.retrieve.words import DATA, plain
 
 NODES = 0.7  # of the budget
-_NOT = frozenset(
-    ("not", "no", "never", "without", "don", "isn", "doesn", "nicht", "kein", "keine", "nie")
-)
+_NOT = frozenset(DATA["negations"].split())
 
 
 @dataclass(frozen=True)
