@@ -14,6 +14,7 @@ from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.sqlite import Database
+from exo.core.protocol.codec import sendable
 
 BATCH = 256  # rows handed on at once
 
@@ -39,10 +40,11 @@ class Outbox:
     def put(self, kind: str, key: str, session: str, turn: str, /, **body: Any) -> None:
         """Add a row, once; inside the transaction of what it tells of."""
         facts = {"session": session, "turn": turn} | body
+        text = sendable(json.dumps(facts, ensure_ascii=False))
         self._database.link.execute(
             "INSERT OR IGNORE INTO outbox (key, kind, session, turn, ts, body)"
             " VALUES (?, ?, ?, ?, ?, ?)",
-            (key, kind, session, turn, self._clock.now_ms(), json.dumps(facts, ensure_ascii=False)),
+            (key, kind, session, turn, self._clock.now_ms(), text),
         )
 
     def rows(self) -> list[Row]:

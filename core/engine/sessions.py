@@ -143,7 +143,7 @@ class Sessions:
         query = (
             "SELECT session, turn FROM messages WHERE id = ?1"
             " UNION ALL SELECT session, turn FROM waiting WHERE message = ?1"
-            " UNION ALL SELECT session, turn FROM outbox WHERE key = ?1"
+            " UNION ALL SELECT session, turn FROM undone WHERE message = ?1"
         )
         for found, turn in self._database.rows(query, message):
             if found != session:
@@ -189,6 +189,10 @@ class Sessions:
         numbers = [n for n, _ in rows]
         self.index.remove(numbers)
         link = self._database.link
+        link.executemany(
+            "INSERT INTO undone SELECT id, session, turn FROM messages WHERE n = ?",
+            [(n,) for n in numbers],
+        )
         link.executemany("DELETE FROM messages WHERE n = ?", [(n,) for n in numbers])
         for turn in sorted(gone):
             self.outbox.put("verdict", f"{turn}:undo", session, turn, verdict="reject", via="undo")

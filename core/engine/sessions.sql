@@ -74,6 +74,11 @@ CREATE TABLE outbox (
   ts INTEGER NOT NULL,
   body TEXT NOT NULL
 ) STRICT;
+CREATE TABLE undone (
+  message TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  turn TEXT NOT NULL
+) STRICT;
 CREATE TABLE untitled (session TEXT PRIMARY KEY) STRICT;
 CREATE VIEW texts AS SELECT n, searchable(data) AS text FROM messages;
 CREATE VIRTUAL TABLE search USING fts5 (

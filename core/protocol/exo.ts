@@ -376,7 +376,7 @@ export interface ToolsResult {
   tools: Array<Record<string, unknown>>;
 }
 
-/** `kind` is what sort of request it was; `model_called` whether a language model worded it; `error` is there when stop_reason is "error". */
+/** `kind` is what sort of request it was; `model_called` whether a language model worded it; `error` is there when stop_reason is "error"; `recalled` are ids of what was remembered for it. */
 export interface TurnCompleted {
   turn: string;
   stop_reason: "end" | "length" | "interrupted" | "rounds" | "error";
@@ -384,18 +384,20 @@ export interface TurnCompleted {
   kind?: string | null;
   model_called?: boolean | null;
   error?: Error | null;
+  recalled?: Array<string> | null;
 }
 
 export interface TurnInterrupt {
   session: string;
 }
 
-/** While a turn runs, `send` is refused, `steer` goes in before the next model call, `queue` waits for the end of the turn. `message` is an id that the client chooses for what is said: sent again with the same id after a lost answer, it is answered again and not said twice. */
+/** While a turn runs, `send` is refused, `steer` goes in before the next model call, `queue` waits for the end of the turn. `message` is an id that the client chooses for what is said: sent again with the same id after a lost answer, it is answered again and not said twice. `channel` is how it came (typed, unless told). */
 export interface TurnSend {
   session: string;
   text: string;
   mode?: "send" | "steer" | "queue" | null;
   message?: string | null;
+  channel?: "typed" | "voice" | "console" | null;
 }
 
 export interface TurnSendResult {

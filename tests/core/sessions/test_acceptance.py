@@ -153,9 +153,14 @@ def check_record(place: Place) -> list[dict]:
     assert told == rows
     for (session,) in place.rows("SELECT id FROM sessions"):
         whole_rounds(place.client.call("session.get", session=session)["messages"])
-    accepted = [row[0] for row in place.rows("SELECT key FROM outbox ORDER BY n")]
+    with contextlib.closing(sqlite3.connect(place.home.store / "private/ledger.sqlite")) as link:
+        query = "SELECT body ->> 'message' FROM bodies JOIN events USING (id) WHERE kind = 'utterance'"
+        recorded = [row[0] for row in link.execute(query)]
+    assert len(set(recorded)) == len(recorded), "each in the record once"
+    waiting = place.rows("SELECT key FROM outbox WHERE kind = 'utterance'")
     said = [message["id"] for message in rows if message["role"] == "user"]
-    assert sorted(accepted) == sorted(said) and len(set(said)) == len(said)
+    assert sorted({*recorded, *(row[0] for row in waiting)}) == sorted(said)
+    assert len(set(said)) == len(said)
     with contextlib.closing(sqlite3.connect(place.home.sessions_db)) as link:
         link.create_function("searchable", 1, lambda data: None)
         assert link.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -61,7 +61,7 @@ def test_only_curated_files_are_kept_and_no_word_is_in_a_message(bench: Any) -> 
     log = git(bench, "log", "--format=%an %ae %cn %s")
     assert "tea" not in log
     assert node.id in log
-    assert set(line.split()[0] for line in log.splitlines()) == {"exo"}
+    assert {line.split()[0] for line in log.splitlines()} == {"exo"}
 
 
 def test_no_hook_runs_and_no_setting_of_the_person_counts(

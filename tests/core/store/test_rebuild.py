@@ -126,7 +126,7 @@ def test_taking_entries_in_batches_is_taking_them_at_once(seed: int, cuts: list[
         if number in cuts:
             state = State(state)
         step(state, entry)
-    names = {name for name in whole.files}
+    names = set(whole.files)
     assert {name: state.file(name) for name in names} == {name: whole.file(name) for name in names}
     assert {id_: state.item(id_) for id_ in whole.items} == whole.items
 
