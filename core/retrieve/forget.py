@@ -25,6 +25,18 @@ if TYPE_CHECKING:
 DERIVED = ("action", "outcome", "approval", "retrieval", "decision", "proposal", "question")
 SOURCES = ("utterance", "action", "outcome")  # what a belief or note may be made from
 KEPT = ("forget", "checkpoint", "device")  # hold no words of the person
+SAID = {
+    "text",
+    "title",
+    "summary",
+    "load_when",
+    "tags",
+    "reason",
+    "url",
+    "external",
+    "args",
+    "answers",
+}
 _WORD = re.compile(r"\w{2,}")
 
 
@@ -53,7 +65,8 @@ def forget(
     conversations. Returns the entries that went. Raises ExoError for an id that is unknown."""
     resume(memory, home, erase)
     memory.refresh()
-    start = [entry for entry in map(memory.ledger.get, memory.store.entry_of(id_)) if entry]
+    ids = memory.store.entry_of(id_)
+    start = [entry for entry in map(memory.ledger.get, ids) if entry and not _successor(entry, ids)]
     if all(entry.id != id_ for entry in start):  # a node or an item: with what it was made of
         start += _sources(memory, start)
     if not start:
@@ -139,27 +152,18 @@ def _rare(memory: Memory, candidates: set[str], gone: Collection[str]) -> set[st
     return candidates
 
 
-def leaves(value: Any) -> Iterator[str]:
-    """The texts in a body; JSON that is carried as a string is read too."""
+def leaves(value: Any, told: bool = False) -> Iterator[str]:
+    """The texts in a body or an event: what stands under one of SAID, not ids, kinds or dates. Arguments
+    that are carried as one string are read."""
     if isinstance(value, dict):
         for key, each in value.items():
             if key == "args" and isinstance(each, str):
-                yield from leaves(json.loads(each))
-            elif key not in (
-                "session",
-                "turn",
-                "message",
-                "call",
-                "request",
-                "event",
-                "kind",
-                "hash",
-            ):
-                yield from leaves(each)
+                each = json.loads(each)
+            yield from leaves(each, told or key in SAID)
     elif isinstance(value, list):
         for each in value:
-            yield from leaves(each)
-    elif isinstance(value, str) and value:
+            yield from leaves(each, told)
+    elif told and isinstance(value, str) and value:
         yield value
 
 

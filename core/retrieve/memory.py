@@ -56,7 +56,9 @@ class Memory:
 
     def write(self, rows: Sequence[Row]) -> None:
         """Take rows of the outbox into the record."""
-        if self.mirror.write(rows):
+        if any(entry.kind == "note" for entry in self.mirror.write(rows)):
+            if not self.store.revision():
+                self.store.init({})
             self.refresh()
 
     def recall(

@@ -133,14 +133,16 @@ class Provider:
             self._reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
-        while True:
+        left = 1
+        while left:
+            while not self._quiet():
+                await asyncio.sleep(1.0)
             try:
-                if self._quiet() and not await self.run(_embed_some):
-                    return
-                await asyncio.sleep(0.05 if self._quiet() else 1.0)
+                left, done = await self.run(_embed_some)
             except ExoError as error:
                 print(f"memory: {error}", file=sys.stderr)
-                await asyncio.sleep(PAUSE)
+                done = 0
+            await asyncio.sleep(0.02 if done or not left else PAUSE)
 
     # ---- the slot ----------------------------------------------------------------------------------
 
@@ -200,13 +202,17 @@ class Provider:
         return "\n".join([found["title"] or id, *lines])
 
 
-def _embed_some(memory: Memory) -> int:
-    """Embed a few texts; returns how many are left."""
+def _embed_some(memory: Memory) -> tuple[int, int]:
+    """Embed a few texts: (how many are left, how many got their vector); then there is time to commit the
+    files to their history."""
     memory.refresh()
-    if memory.embedder is not None and memory.index.pending():
-        memory.index.embed_some(memory.embedder, EMBEDDED)
-        return memory.index.pending()
-    return 0
+    left, done = memory.index.pending(), 0
+    if left and memory.embedder is not None:
+        done = memory.index.embed_some(memory.embedder, EMBEDDED)
+        left = memory.index.pending()
+    if not left or not done:
+        memory.store.commit()
+    return left, done
 
 
 def _plain(text: str) -> str:

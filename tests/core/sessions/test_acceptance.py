@@ -154,7 +154,9 @@ def check_record(place: Place) -> list[dict]:
     for (session,) in place.rows("SELECT id FROM sessions"):
         whole_rounds(place.client.call("session.get", session=session)["messages"])
     with contextlib.closing(sqlite3.connect(place.home.store / "private/ledger.sqlite")) as link:
-        query = "SELECT body ->> 'message' FROM bodies JOIN events USING (id) WHERE kind = 'utterance'"
+        query = (
+            "SELECT body ->> 'message' FROM bodies JOIN events USING (id) WHERE kind = 'utterance'"
+        )
         recorded = [row[0] for row in link.execute(query)]
     assert len(set(recorded)) == len(recorded), "each in the record once"
     waiting = place.rows("SELECT key FROM outbox WHERE kind = 'utterance'")
