@@ -139,7 +139,7 @@ class Database:
             if durable:
                 self.link.execute("PRAGMA synchronous = FULL")
             self.link.execute(f"BEGIN {how}")
-            if self._at_path() == self._inode and not self._ready.exists():
+            if self._at_path() == self._inode and not os.access(self._ready, os.F_OK):
                 return
             self.link.execute("ROLLBACK")
             self._open()

@@ -200,7 +200,8 @@ class Ledger:
             named = _SCOPE.fullmatch(draft.scope) and all(map(_ID.fullmatch, names))
             if not named or type(draft.ts) is not int or abs(draft.ts) >= LIMIT:
                 raise ExoError(f"append {draft.kind}", "its scope, time or refs are malformed")
-            body, refs = {**draft.body, **unsure}, canonical(list(names))
+            body = {**draft.body, **unsure}
+            refs = canonical(list(names)) if names else b"[]"
             text, salt = canonical(body), secrets.token_bytes(16)
             seq, lc, ts, kind = seq + 1, lc + 1, draft.ts or now, draft.kind.encode()
             hashed, scope = body_hash(salt, text), draft.scope.encode()

@@ -89,8 +89,9 @@ class Checker:
         """Raise Broken unless the next entry of its author follows and is signed by it."""
         id_, author, seq, lc, ts, scope, kind, refs, hashed, chain, sig, salt, body = row
         last, before, known = self.heads.get(author, (0, START, 0))
-        need(seq != last, row, "two entries have this number")
-        need(seq == last + 1, row, f"the entry before it, {last + 1}, is missing")
+        if seq != last + 1:
+            need(seq != last, row, "two entries have this number")
+            need(False, row, f"the entry before it, {last + 1}, is missing")
         derived = entry_id(author, seq, lc, ts, scope, kind, refs, hashed)
         need(derived == id_, row, "its id is not the hash of what it says")
         need(chained(before, id_) == chain, row, "its chain does not follow from the entry before")
@@ -130,7 +131,7 @@ class Walk:
             self._run(full, progress or (lambda done, total: None))
         except Broken as error:
             fault = error.fault
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OverflowError, ValueError) as error:
             fault = Fault("", 0, "", f"the file is damaged: {error}")
         good = {a.decode(errors="replace"): head[0] for a, head in self.checker.heads.items()}
         return Report(fault is None, good, fault)

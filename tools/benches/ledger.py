@@ -29,13 +29,15 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="exo-bench-") as folder:
         home = Home(Path(folder)).make()
         ledger = Ledger(home, SystemClock())
-        bare = _Bare(Path(folder) / "bare.sqlite", ledger)
         say(f"{ROUNDS} times {APPENDS} durable appends, one a commit, and as many bare commits")
-        ours, theirs = _turns(lambda: _append(ledger), bare.commit)
-        bare.link.close()
+        same = _Bare(Path(folder) / "same.sqlite", ledger, True)
+        plain = _Bare(Path(folder) / "plain.sqlite", ledger, False)
+        ours, theirs, least = _turns(lambda: _append(ledger), same.commit, plain.commit)
         yield Figure("durable appends, one a commit", APPENDS / ours, "/s")
-        yield Figure("bare SQLite commits of the same rows, FULL", APPENDS / theirs, "/s")
+        yield Figure("bare commits of such rows into such tables, FULL", APPENDS / theirs, "/s")
         yield Figure("appends / bare commits", theirs / ours, "x", ">= 0.6")
+        yield Figure("the same without its triggers and two indexes", APPENDS / least, "/s")
+        yield Figure("appends / bare commits without them", least / ours, "x")
         say(f"filling up to {count:,} entries")
         while (left := count - ledger.position()) > 0:
             drafts = (_draft(n) for n in range(min(left, 5000)))
@@ -58,6 +60,8 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
         size = sum(path.stat().st_size for path in ledger_files(home)) / ledger.position()
         yield Figure("an entry on disk", size, "bytes")
         (entry,) = ledger.append(_draft(1))
+        same.link.close()
+        plain.link.close()
         start = time.perf_counter()
         ledger.forget([entry.id], "bench")
         yield Figure(f"forget one of {read:,}", time.perf_counter() - start, "s")
@@ -65,15 +69,15 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
 
 
 class _Bare:
-    """The same two rows of the same sizes, without signatures, hashes and triggers."""
+    """Rows of the same sizes, unsigned: in tables as the ledger's (`same`), or in the tables alone."""
 
-    def __init__(self, path: Path, ledger: Ledger) -> None:
+    def __init__(self, path: Path, ledger: Ledger, same: bool) -> None:
         self.link = sqlite3.connect(path, isolation_level=None)
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self.link.execute(f"PRAGMA {pragma}")
-        for name in ("events", "bodies"):
-            query = "SELECT sql FROM sqlite_master WHERE name = ?"
-            self.link.execute(str(ledger._db.rows(query, name)[0][0]))
+        query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND (? OR type = 'table') ORDER BY rowid"
+        for (statement,) in ledger._db.rows(query, same):
+            self.link.execute(statement)
         self.seq = 0
 
     def commit(self) -> None:
@@ -131,10 +135,10 @@ def _verify(ledger: Ledger, say: Say) -> Iterator[Figure]:
     yield Figure("verification / bare Ed25519", theirs / ours, "x", ">= 0.7")
 
 
-def _turns(one: Callable[[], None], other: Callable[[], None]) -> tuple[float, float]:
+def _turns(*calls: Callable[[], None]) -> list[float]:
     """Median seconds of each, run in turns."""
-    times = [(_seconds(one), _seconds(other)) for _ in range(ROUNDS)]
-    return statistics.median(a for a, _ in times), statistics.median(b for _, b in times)
+    times = [[_seconds(call) for call in calls] for _ in range(ROUNDS)]
+    return [statistics.median(column) for column in zip(*times, strict=True)]
 
 
 def _seconds(call: Callable[[], object]) -> float:

@@ -206,6 +206,18 @@ def test_a_forged_checkpoint_hides_nothing(told: Any) -> None:
     assert fault and fault.seq == 11
 
 
+@pytest.mark.parametrize(
+    "heads",
+    ["7", '{"a":[1]}', '{"a":[1e30,"x"]}', '{"\\ud800":[1,"x"]}', '{"a":[1,"\\ud800"]}', "{}"],
+)
+def test_a_checkpoint_of_nonsense_is_a_fault_not_a_crash(told: Any, heads: str) -> None:
+    told.ledger.checkpoint()
+    body = f'{{"heads":{heads}}}'
+    told.raw(("""UPDATE bodies SET body = ? WHERE body LIKE '{"heads"%'""", (body,)))
+    for full in (True, False):
+        assert told.ledger.verify(full).fault
+
+
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
 def test_a_truncated_file_is_a_fault_not_a_crash(told: Any, part: float) -> None:
     told.say(*(f"more {n}" * 20 for n in range(200)))
