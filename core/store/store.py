@@ -22,14 +22,13 @@ from exo.core.ledger.ledger import Ledger
 from exo.core.retrieve.document import Document
 from exo.core.store import words as rules
 from exo.core.store.git import History
-from exo.core.store.keeper import BATCH, Keeper, Progress, Rebuilt
+from exo.core.store.keeper import BATCH, FILE_KINDS, Keeper, Progress, Rebuilt
 from exo.core.store.lint import lint
 from exo.core.store.nodes import LIMIT, BadNode, Node, node_of, parse, table_of
 from exo.core.store.replay import FORMAT, Item, item_id, manifest_format, node_id, replay
 from exo.core.store.views import Finding, sha
 
 _ROUTE = re.compile(r"[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*")
-_FILE_KINDS = {"belief", "rule", "edit", "state"}
 
 
 @dataclass(frozen=True)
@@ -204,13 +203,13 @@ class Store:
     def nodes(self) -> list[Node]:
         """Every node that parses and whose id is its own, also those that hold no longer; by id."""
         query = (
-            "SELECT path, trust, ts, min(fault) FROM files WHERE id <> '' AND sha <> ''"
+            "SELECT path, trust, ts, min(fault) FROM files WHERE id <> ''"
             " GROUP BY id HAVING count(*) = 1 ORDER BY id"
         )
         return [node for row in self._rows(query) if (node := self._node(*row[:3]))]
 
     def node(self, id_: str) -> Node | None:
-        rows = self._rows("SELECT path, trust, ts FROM files WHERE id = ? AND sha <> ''", id_)
+        rows = self._rows("SELECT path, trust, ts FROM files WHERE id = ?", id_)
         return self._node(*rows[0]) if len(rows) == 1 else None
 
     def items(self) -> Iterator[Item]:
@@ -222,7 +221,7 @@ class Store:
 
     def revision(self) -> int:
         """A number that rises with every change of a node or item."""
-        return self._keeper.views.revision() if self._begun() else 0
+        return int((self._rows("SELECT max(rev) FROM changes") or [(0,)])[0][0] or 0)
 
     def documents(self, since: int = 0) -> Iterator[Document]:
         """What recall indexes: all, or what changed since `revision()` was `since` (one that is higher than
@@ -304,7 +303,7 @@ class Store:
     def commit(self, what: str = "") -> bool:
         """Commit the curated files to the store's own history; a message names ids and numbers alone."""
         views = self._keeper.views
-        since, now = views.meta("committed") or 0, views.revision()
+        since, now = views.meta("committed") or 0, self.revision()
         if since == now and self._history.git.exists():
             return False
         with self._keeper.locked():
@@ -318,7 +317,7 @@ class Store:
             message = f"{what or 'change'}: {now - since} changes {' '.join(named)}".strip()
             done = self._history.commit(views, message, self._clock.now_ms())
             with views.db.transaction() as link:
-                views.remember(link, {"committed": now})
+                views.remember(link, committed=now)
             return done
 
     def erase(self, entry_ids: Collection[str], words: Collection[str]) -> None:
@@ -327,7 +326,9 @@ class Store:
         with self._keeper.locked():
             if not self._begun():
                 return
-            gone = set(entry_ids)
+            gone, phrases = set(entry_ids), [text for text in words if len(text.split()) > 1]
+            if self._keeper.views.meta("position") is None:
+                self._keeper.rebuild()
             hand = self._keeper.record()
             while more := [
                 e.id
@@ -338,29 +339,23 @@ class Store:
                 gone.update(more)
             entries = [entry for id_ in gone if (entry := self._ledger.get(id_))]
             derived = {e.id for e in entries if e.kind == "edit" and gone & set(e.refs)}
-            behind = self._rows("SELECT path, entries FROM files WHERE sha <> ''")
-            paths = {
-                path
-                for path, ids in behind
-                if path.startswith("nodes/") and ids.split()[:1] and ids.split()[0] in gone
-            }
-            dropped = self._dropper(gone, [text for text in words if len(text.split()) > 1])
-            kept = {}
-            for path, ids in behind:
-                if (path in hand or derived & set(ids.split())) and not path.startswith("nodes/"):
-                    rows = (self.folder / path).read_bytes().splitlines(keepends=True)
+            dropped, kept, paths = self._dropper(gone, phrases), {}, set()
+            for path, ids in self._rows("SELECT path, entries FROM files WHERE data IS NOT NULL"):
+                if path.startswith("nodes/"):
+                    paths |= {path} if gone & set(ids.split()[:1]) else set()
+                elif path in hand or derived & set(ids.split()):
+                    rows = (self._keeper.views.read(path) or b"").splitlines(keepends=True)
                     kept[path] = b"".join(
                         row for row in rows if not dropped(row.decode(errors="replace"))
                     )
-            self._keeper.rebuild(kept=kept, told={path: {sha(data)} for path, data in hand.items()})
-            self._keeper.views.db.scrub()
+            self._keeper.erase(gone, kept)
             single = {each for text in words for each in re.findall(r"\w{3,}", text.casefold())}
             for text in self._texts():
                 single = {each for each in single if each not in text}
             dropped = self._dropper(
                 gone, [*(text for text in words if len(text.split()) > 1), *single]
             )
-            if {entry.kind for entry in entries} & _FILE_KINDS or single:
+            if {entry.kind for entry in entries} & set(FILE_KINDS) or single:
                 self._history.rewrite(paths, dropped)
                 self._scrub_copy(paths, dropped)
             self.commit("forget")
@@ -417,7 +412,7 @@ class Store:
     def _older(self) -> list[Draft]:
         """The files of a store of format 1 as edits; a copy of them is kept in private/format-1."""
         views, copy = self._keeper.views, self.folder / "private" / "format-1"
-        found = {path: data for path, data in views.by_hand().items() if data is not None}
+        found = {path: data for path, (data, _) in views.by_hand().items()}
         for name in ("STORE.toml", *found):
             if (source := self.folder / name).is_file() and not (copy / name).exists():
                 make_folder((copy / name).parent)
@@ -464,7 +459,7 @@ class Store:
         return text
 
     def _stem(self, id_: str) -> str:
-        rows = self._rows("SELECT stem FROM files WHERE id = ? AND sha <> ''", id_)
+        rows = self._rows("SELECT stem FROM files WHERE id = ?", id_)
         if not rows:
             raise ExoError(
                 f"find node {id_}",

@@ -334,7 +334,7 @@ def test_sync_with_nothing_new_reads_no_file(bench: Any, monkeypatch: pytest.Mon
     time.sleep(0.06)  # files younger than a tick of the clock are read once more
     bench.store.sync()
     read: list[str] = []
-    monkeypatch.setattr(type(bench.store._keeper.views), "_read", lambda self, path: read.append(path))
+    monkeypatch.setattr(type(bench.store._keeper.views), "read", lambda self, path: read.append(path))
     assert bench.store.sync() == set()
     assert read == []
 
