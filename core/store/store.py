@@ -23,10 +23,9 @@ from exo.core.retrieve.document import Document
 from exo.core.store import words as rules
 from exo.core.store.git import History
 from exo.core.store.keeper import BATCH, FILE_KINDS, MARK, Keeper, Progress, Rebuilt
-from exo.core.store.lint import lint
 from exo.core.store.nodes import LIMIT, Node, node_of, parse, table_of
 from exo.core.store.replay import ANSWERS, FORMAT, Item, item_id, manifest_format, node_id
-from exo.core.store.views import FRAME, Finding, sha
+from exo.core.store.views import FRAME, Views, sha
 
 _ROUTE = re.compile(r"[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*")
 
@@ -65,6 +64,11 @@ class Store:
         self.folder, self._ledger, self._clock = home.store, ledger, clock
         self._keeper, self._history = Keeper(home.store, ledger, clock), History(home.store)
         self._known = False  # its format was looked at
+
+    @property
+    def views(self) -> Views:
+        """The tables and files themselves, for programs that look at them."""
+        return self._keeper.views
 
     # ---- writing -------------------------------------------------------------------------------------
 
@@ -122,7 +126,7 @@ class Store:
                 "action": action,
             }
             entry = self._append(Draft("belief", body, tuple(dict.fromkeys(behind)), ts=at))
-            return self._made(node_id(node.type, entry.id))
+            return self._must(node_id(node.type, entry.id))
 
     def rule(self, text: str, *, channel: str = "typed", refs: Sequence[str] = ()) -> Node:
         """Make a standing rule in the person's own words: it is in the pack of the next request. From a
@@ -135,7 +139,7 @@ class Store:
                 if id_.startswith("rule-") and (found := self.node(id_)):
                     return found
             entry = self._append(Draft("rule", {"text": text, "channel": channel}, tuple(refs)))
-            return self._made(node_id("rule", entry.id))
+            return self._must(node_id("rule", entry.id))
 
     def note(self, text: str, *, channel: str, refs: Sequence[str] = ()) -> Item:
         """Keep a note: found by recall, no belief."""
@@ -216,10 +220,10 @@ class Store:
 
     def items(self) -> Iterator[Item]:
         """Items and notes, by id; read a few at a time."""
-        return self._keeper.views.items() if self._begun() else iter(())
+        return self.views.items() if self._begun() else iter(())
 
     def item(self, id_: str) -> Item | None:
-        return self._keeper.views.item(id_) if self._begun() else None
+        return self.views.item(id_) if self._begun() else None
 
     def revision(self) -> int:
         """A number that rises with every change of a node or item."""
@@ -265,10 +269,6 @@ class Store:
             if when.strip()
         ]
 
-    def lint(self) -> tuple[list[Finding], list[Finding]]:
-        """What is wrong and what may be, in the curated files: (errors, warnings)."""
-        return lint(self._keeper.views, lambda id_: self._ledger.get(id_) is not None)
-
     def entry_of(self, id_: str) -> list[str]:
         """Ids of the entries behind an entry, node or item, the one it was born by first; [] when unknown."""
         rows = self._rows(
@@ -305,7 +305,7 @@ class Store:
     def commit(self, what: str = "change") -> bool:
         """Commit the curated files to the store's own history; a message names ids and numbers alone."""
         with self._keeper.locked():
-            views, now = self._keeper.views, self.revision()
+            views, now = self.views, self.revision()
             since = views.meta("committed") or 0
             if since == now and self._history.git.exists():
                 return False
@@ -329,7 +329,7 @@ class Store:
             if not self._begun():
                 return
             gone, phrases = set(entry_ids), [text for text in words if len(text.split()) > 1]
-            if self._keeper.views.meta("position") is None:
+            if self.views.meta("position") is None:
                 self._keeper.rebuild()
             hand = self._keeper.record()
             while more := [
@@ -344,7 +344,7 @@ class Store:
                 if path.startswith("nodes/"):
                     paths |= {path} if gone & set(ids.split()[:1]) else set()
                 elif path in hand or derived & set(ids.split()):
-                    kept[path] = _without(self._keeper.views.read(path) or b"", dropped)
+                    kept[path] = _without(self.views.read(path) or b"", dropped)
             curated = any(entry.kind in FILE_KINDS for entry in entries)
             if curated:
                 self._history.promise()
@@ -410,7 +410,7 @@ class Store:
     def _older(self) -> list[Draft]:
         """The files that are there, as edits: those of a store of format 1, which had no ledger. A copy of
         them is kept in private/format-1."""
-        found = {path: data for path, (data, _) in self._keeper.views.by_hand().items()}
+        found = {path: data for path, (data, _) in self.views.by_hand().items()}
         for name in ("STORE.toml", *found):
             source, copy = self.folder / name, self.folder / "private" / "format-1" / name
             if source.is_file() and not copy.exists():
@@ -434,17 +434,6 @@ class Store:
         self._synced()
         return entry
 
-    def _made(self, id_: str) -> Node:
-        node = self.node(id_)
-        if node is None:
-            faults = "; ".join(
-                each.what for each in self._keeper.views.faults() if id_ in each.path
-            )
-            raise HomeError(
-                f"write node {id_}", faults or "its file is not there", "run `exo store lint`"
-            )
-        return node
-
     def _worded(self, text: str, verb: str) -> str:
         text = rules.clean(text)
         if not text or len(text.encode()) > LIMIT // 2:
@@ -452,16 +441,17 @@ class Store:
             raise ExoError(verb, why, "say it in one or a few sentences")
         return text
 
+    def _must(self, id_: str) -> Node:
+        if node := self.node(id_):
+            return node
+        raise ExoError(
+            f"find node {id_}", "none has that id", "see `exo store show`", code="unknown_node"
+        )
+
     def _stem(self, id_: str) -> str:
-        rows = self._rows("SELECT stem FROM files WHERE id = ?", id_)
-        if not rows:
-            raise ExoError(
-                f"find node {id_}",
-                "there is none of that id",
-                "see `exo store show`",
-                code="unknown_node",
-            )
-        return str(rows[0][0])
+        """The name of a node's file. Raises ExoError when there is no such node."""
+        self._must(id_)
+        return str(self._rows("SELECT stem FROM files WHERE id = ?", id_)[0][0])
 
     def _trust(self, channel: str, refs: Sequence[str], node: Node) -> str:
         """The worst of the channel and of what the belief was made from."""
@@ -476,10 +466,10 @@ class Store:
         return rules.worst(*trusts)
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        return self._keeper.views.db.rows(query, *values) if self._begun() else []
+        return self.views.db.rows(query, *values) if self._begun() else []
 
     def _page(self, name: str) -> str:
-        return (self._keeper.views.read(name) or b"").decode(errors="replace").replace("\0", "")
+        return (self.views.read(name) or b"").decode(errors="replace").replace("\0", "")
 
     def _dropper(self, gone: Collection[str], texts: Collection[str]) -> Callable[[str], bool]:
         """Whether a line holds one of the texts, or the mark of a node that is gone."""
