@@ -24,6 +24,7 @@ TABLE = {
     "summaries": "planted facts and secrets that survive summaries, default model and rules alone",
     "context": "time to build a request at 10, 1,000 and 10,000 messages",
     "recall": "a search over 1,000, 10,000 and 100,000 notes, its memory; beside FTS5, numpy, sqlite-vec",
+    "quality": "what recall finds: an authored set in ten strata, asked of each list, their fusion, all of it",
     "card": "bytes written to the card by a spoken turn, all processes",
 }
 

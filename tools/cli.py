@@ -53,7 +53,7 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
     ),
 }
 # modules that add their own sub-commands: register(subparsers)
-GROUPS = ("exo.models.commands", "exo.tools.footprint")
+GROUPS = ("exo.models.commands", "exo.tools.footprint", "exo.tools.store", "exo.tools.items")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -120,16 +120,15 @@ class Keeper:
             self.views.flush(state, {"position": done, "last": last})
         return gone
 
-    def record(self) -> bool:
+    def record(self, told: dict[str, set[str]] | None = None) -> dict[str, bytes | None]:
         """Append hand edits to the ledger: the exact bytes, and what entries that were not yet applied make
-        of them, so that both survive. Returns whether a hand was at a file."""
-        views = self.views
-        views.told, hand = {}, views.by_hand()
-        return bool(hand) and self._append(
-            hand, list(self.ledger.entries(views.meta("position") or 0))
-        )
+        of them, so that both survive. Returns them; `told` are hashes of files that need no record."""
+        self.views.told = told or {}
+        if hand := self.views.by_hand():
+            self._append(hand, list(self.ledger.entries(self.views.meta("position") or 0)))
+        return hand
 
-    def _append(self, hand: dict[str, bytes | None], fresh: list[Entry]) -> bool:
+    def _append(self, hand: dict[str, bytes | None], fresh: list[Entry]) -> None:
         told, state = self.views.told, State()
         for entry in fresh:
             if entry.kind == "edit" and entry.body is not None:
@@ -149,7 +148,6 @@ class Keeper:
             told.setdefault(path, set()).add(sha(data))
         if drafts:
             self.ledger.append(*drafts)
-        return True
 
     def draft(self, path: str, data: bytes | None) -> Draft:
         """An edit that refers to the entries whose text may stand in its bytes."""
@@ -172,16 +170,17 @@ class Keeper:
     # ---- all of it again -------------------------------------------------------------------------------
 
     def rebuild(
-        self, progress: Progress | None = None, kept: dict[str, bytes] | None = None
+        self,
+        progress: Progress | None = None,
+        kept: dict[str, bytes] | None = None,
+        told: dict[str, set[str]] | None = None,
     ) -> Rebuilt:
-        """Make every view from the ledger: hand edits are recorded first, all is built aside and swapped in
-        file by file. `kept` are bytes that pages shall have although the edits behind them are gone."""
+        """Make every view from the ledger: hand edits are recorded first (`told` are hashes of those that
+        need no record), all is built aside and swapped in file by file. `kept` are bytes that pages shall
+        have although the edits behind them are gone."""
         if self.views.db.rows("PRAGMA quick_check(1)") != [("ok",)]:
             self.close()
             _drop(self.folder / "private" / "items.sqlite")
-        for folder in ("nodes", "policies", "skills", "private"):
-            if not os.path.lexists(self.folder / folder):
-                make_folder(self.folder / folder)
         aside = self.folder / "private" / "aside.sqlite"
         _drop(aside)
         link = self.views.db.link
@@ -189,18 +188,20 @@ class Keeper:
         try:
             for statement in TABLES.format(at="aside").split(";\n"):
                 link.execute(statement)
-            return self._rebuilt(progress, kept or {})
+            return self._rebuilt(progress, kept or {}, told)
         finally:
             self._at = "main"
             with contextlib.suppress(sqlite3.Error):
                 link.execute("DETACH aside")
             _drop(aside)
 
-    def _rebuilt(self, progress: Progress | None, kept: dict[str, bytes]) -> Rebuilt:
+    def _rebuilt(
+        self, progress: Progress | None, kept: dict[str, bytes], told: dict[str, set[str]] | None
+    ) -> Rebuilt:
         views, aside = self.views, Views(self.folder, self.views.db, "aside")
         known = views.meta("position") is not None
         if known:
-            self.record()
+            self.record(told)
         versions: dict[
             str, set[str]
         ] = {}  # without a table: what replay ever wrote is not a hand's
@@ -260,6 +261,9 @@ class Keeper:
 
     def _swapped(self, aside: Views, stale: set[str], meta: dict[str, Any]) -> Rebuilt:
         views, written = self.views, []
+        for folder in ("nodes", "policies", "skills"):
+            if not os.path.lexists(self.folder / folder):
+                make_folder(self.folder / folder)
         new = dict(views.db.rows("SELECT path, sha FROM aside.files"))
         hashes = {**dict.fromkeys(stale - new.keys() - {"STORE.toml"}, "-"), **new}
         with views.db.transaction() as link:

@@ -114,12 +114,16 @@ def front(path: str, data: bytes) -> tuple[dict[str, Any], str]:
     end = re.compile(r"^\+\+\+[ \t\r]*$\n?", re.M).search(text, text.find("\n") + 1)
     if end is None or "\n" not in text:
         raise BadNode(path, 1, f"the closing {FENCE} is missing")
+    return toml_table(path, text[text.find("\n") + 1 : end.start()], 1), text[end.end() :]
+
+
+def toml_table(path: str, text: str, above: int = 0) -> dict[str, Any]:
+    """`text` as TOML, below so many lines of its file. Raises BadNode."""
     try:
-        table = tomllib.loads(text[text.find("\n") + 1 : end.start()])
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         place = _PLACE.search(str(error))
-        raise BadNode(path, int(place[1]) + 1 if place else 1, str(error)) from error
-    return table, text[end.end() :]
+        raise BadNode(path, int(place[1]) + above if place else 1, str(error)) from error
 
 
 def parse(path: str, data: bytes) -> Node:
@@ -127,7 +131,12 @@ def parse(path: str, data: bytes) -> Node:
     Raises BadNode."""
     table, text = front(path, data)
     stem, domain = PurePosixPath(path).stem, PurePosixPath(path).parent.name
-    return node_of({"id": stem, "title": stem, "domain": domain} | table, text)
+    fits = {
+        key: value
+        for key, value in table.items()
+        if key in LISTS or not isinstance(value, list | dict)
+    }
+    return node_of({"id": stem, "title": stem, "domain": domain} | fits, text)
 
 
 def node_of(table: dict[str, Any], text: str) -> Node:

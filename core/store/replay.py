@@ -104,8 +104,10 @@ class State:
 
     def path(self, id_: str) -> str | None:
         """Where the node of that id lies; the first where there are two."""
-        paths = self._paths.get(id_, set()).union(self.base.paths(id_) if self.base else ())
-        return min(filter(self.file, paths), default=None)
+        return min(filter(self.file, self.paths(id_)), default=None)
+
+    def paths(self, id_: str) -> list[str]:
+        return [*self._paths.get(id_, ()), *(self.base.paths(id_) if self.base else ())]
 
     def item(self, id_: str) -> Item | None:
         if id_ in self.items or self.base is None:

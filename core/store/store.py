@@ -31,6 +31,8 @@ from exo.core.store.views import Finding, sha
 _ROUTE = re.compile(r"[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*")
 _FILE_KINDS = {"belief", "rule", "edit", "state"}
 
+DROPPED = "dropped"  # the review of an item that is not wanted
+
 
 @dataclass(frozen=True)
 class NewItem:
@@ -168,10 +170,12 @@ class Store:
         source: str,
         path: str,
         progress: Callable[[int], None] | None = None,
+        counts: Counts | None = None,
     ) -> Counts:
         """Add what is new, in batches of one commit each; what is there already, under its id or with the
-        same content, is counted and left. `progress` gets the number seen."""
-        counts, known = Counts(), rules.trust_of(source)
+        same content, is counted and left. `progress` gets the number seen; to `counts` the maker of `items`
+        may add what it passes by."""
+        counts, known = counts or Counts(), rules.trust_of(source)
         rows = iter(items)
         with self._writing():
             while batch := list(islice(rows, BATCH)):
@@ -198,6 +202,19 @@ class Store:
             if counts.new:
                 self._append(Draft("import", {"source": source, "path": path, **vars(counts)}))
         return counts
+
+    def review(self, id_: str, review: str) -> Item:
+        """Mark an item as kept or dropped; recall does not find what is dropped. Raises ExoError for what is
+        no item."""
+        with self._writing():
+            old = self.item(id_)
+            if old is None or old.kind != "item":
+                why = "there is no item of that id" if old is None else "a note is no item"
+                raise ExoError(f"review {id_}", why, "see `exo items list`, `exo forget`")
+            body = {k: v for k, v in vars(old).items() if k not in ("id", "kind", "ts", "entries")}
+            body |= {"tags": old.tags.split(), "review": review}
+            self._append(Draft("item", body, tuple(old.entries.split()[-1:])))
+            return replace(old, review=review)
 
     # ---- reading -------------------------------------------------------------------------------------
 
@@ -229,18 +246,19 @@ class Store:
         today's is of another store: all)."""
         if not 0 < since <= self.revision():
             yield from map(_node_document, self.nodes())
-            yield from map(_item_document, self.items())
+            yield from (_item_document(item) for item in self.items() if item.review != DROPPED)
             return
         for (id_,) in self._rows("SELECT id FROM changes WHERE rev > ? ORDER BY rev", since):
             if node := self.node(id_):
                 yield _node_document(node)
-            elif item := self.item(id_):
+            elif (item := self.item(id_)) and item.review != DROPPED:
                 yield _item_document(item)
 
     def removed(self, since: int) -> list[str]:
         """Ids that changed since then and are no longer to be found."""
         ids = [row[0] for row in self._rows("SELECT id FROM changes WHERE rev > ?", since)]
-        return [id_ for id_ in ids if self.node(id_) is None and self.item(id_) is None]
+        items = ((id_, self.item(id_)) for id_ in ids if self.node(id_) is None)
+        return [id_ for id_, item in items if item is None or item.review == DROPPED]
 
     def pack(self) -> str:
         """PACK.md as a request carries it: without comments and empty sections."""
@@ -328,7 +346,7 @@ class Store:
             if not self._begun():
                 return
             gone = set(entry_ids)
-            self._keeper.record()
+            hand = self._keeper.record()
             while more := [
                 e.id
                 for e in self._ledger.referring(gone)
@@ -347,12 +365,12 @@ class Store:
             dropped = self._dropper(gone, [text for text in words if len(text.split()) > 1])
             kept = {}
             for path, ids in behind:
-                if derived & set(ids.split()) and not path.startswith("nodes/"):
+                if (path in hand or derived & set(ids.split())) and not path.startswith("nodes/"):
                     rows = (self.folder / path).read_bytes().splitlines(keepends=True)
                     kept[path] = b"".join(
                         row for row in rows if not dropped(row.decode(errors="replace"))
                     )
-            self._keeper.rebuild(kept=kept)
+            self._keeper.rebuild(kept=kept, told={path: {sha(data)} for path, data in hand.items()})
             self._keeper.views.db.scrub()
             single = {each for text in words for each in re.findall(r"\w{3,}", text.casefold())}
             for text in self._texts():

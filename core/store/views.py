@@ -12,7 +12,6 @@ import json
 import os
 import stat
 import time
-import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass
@@ -22,7 +21,7 @@ from typing import Any
 from exo.core.base.errors import HomeError
 from exo.core.base.files import make_folder, sync_folder, write_atomic
 from exo.core.base.sqlite import Database
-from exo.core.store.nodes import LIMIT, BadNode, parse, safe_path, text_of
+from exo.core.store.nodes import LIMIT, BadNode, parse, safe_path, text_of, toml_table
 from exo.core.store.replay import FORMAT, File, Item, State, manifest_format
 from exo.core.store.words import norm
 
@@ -197,9 +196,7 @@ class Views:
                 if row:
                     link.execute(f"INSERT INTO {self.at}.files VALUES ({', '.join('?' * 14)})", row)
                 if self.at == "main":
-                    self.touch(
-                        link, {*(old or ()), *((row[2] or path,) if row else (path,))} - {""}
-                    )
+                    self.touch(link, {*(old or ()), row[2] if row else ""} - {""} or {path})
             self.put(link, state.items)
             if self.at == "main":
                 self.touch(link, state.items)
@@ -238,13 +235,11 @@ class Views:
                 node = parse(path, file.data)
                 id_, text = node.id, "" if node.valid_until else norm(node.text)
             elif path.endswith(".toml"):
-                tomllib.loads(text_of(path, file.data))
+                toml_table(path, text_of(path, file.data))
             else:
                 text_of(path, file.data)
         except BadNode as error:
             fault, line = error.why, error.line
-        except tomllib.TOMLDecodeError as error:
-            fault = str(error)
         times = (-1, -1)  # it could not be written: no hand deleted it
         if self.at == "main":
             with suppress(FileNotFoundError, NotADirectoryError):

@@ -682,3 +682,20 @@ def test_no_secret_is_in_any_file_after_an_import(
     for path in home.rglob("*"):
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), path
+
+
+def test_the_record_keeps_what_was_passed_by(file: Callable[..., Path], tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    brought(home, "jsonl", str(file('{"text": "x"}\nbad\n{"text": "x"}')))
+    ledger = Ledger(Home(home), SystemClock())
+    (entry,) = ledger.entries(kinds=("import",))
+    ledger.close()
+    counts = {"seen": 3, "new": 1, "duplicate": 1, "skipped": 0, "failed": 1}
+    assert entry.body == {"source": "jsonl", "path": str(tmp_path / "file"), **counts}
+
+
+def test_names_that_are_one_without_their_secrets_are_said(tmp_path: Path) -> None:
+    items = [NewItem(f"x {KEY}{n}", str(n), str(n)) for n in range(2)]
+    tally = Tally()
+    assert len(list(checked(items, tally, lambda: None))) == 1
+    assert tally.counts.skipped == 1 and KEY not in repr(tally)

@@ -18,12 +18,11 @@ from typing import Any
 
 from exo.core.base.clock import Clock, SystemClock
 from exo.core.base.errors import ExoError
-from exo.core.base.home import Home
 from exo.core.context.redact import redact
-from exo.core.ledger.ledger import Ledger
-from exo.core.store.store import Store
+from exo.core.store.store import Counts
 from exo.tools.importers import SOURCES
 from exo.tools.importers.record import NewItem, Passed
+from exo.tools.store import opened
 from exo.tools.transcript import visible
 
 FIRST = 10  # titles and names that are shown
@@ -32,14 +31,12 @@ EVERY = 1.0  # seconds between two lines of progress
 
 @dataclass
 class Tally:
-    """What became of the records of one import; `seen` is the sum of the others but remarks."""
+    """What became of the records of one import: `counts` in numbers, the rest by name."""
 
-    new: int = 0
-    duplicate: int = 0
+    counts: Counts = field(default_factory=Counts)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)  # kind -> why -> how many
     names: dict[str, list[str]] = field(default_factory=dict)  # kind -> "name: why", the first
     titles: list[str] = field(default_factory=list)  # of the items, the first
-    items: int = 0
 
     def passed(self, each: Passed) -> None:
         why = each.why.partition(":")[0]
@@ -47,13 +44,9 @@ class Tally:
         names = self.names.setdefault(each.kind, [])
         if len(names) < FIRST:
             names.append(redact(f"{each.name}: {each.why}"))
-
-    def count(self, kind: str) -> int:
-        return self.reasons.get(kind, Counter()).total()
-
-    @property
-    def seen(self) -> int:
-        return self.items + self.count("skipped") + self.count("failed")
+        if each.kind != "remark":
+            self.counts.seen += 1
+            setattr(self.counts, each.kind, getattr(self.counts, each.kind) + 1)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -66,14 +59,16 @@ def run(options: argparse.Namespace) -> int:
     items = checked(module.read(path), tally, _progress(options.source, tally, SystemClock()))
     try:
         if options.dry_run:
-            tally.new = sum(1 for _ in items)
+            tally.counts.new = sum(1 for _ in items)
+            tally.counts.seen += tally.counts.new
         else:
-            _store(options, path, items, tally)
+            with opened(options) as store:
+                store.add_items(items, options.source, redact(str(path)), counts=tally.counts)
     except KeyboardInterrupt:
         print("stopped: what is in stays; the same command goes on", file=sys.stderr)
         raise
     show(options, path, tally)
-    return 1 if tally.count("failed") else 0
+    return 1 if tally.counts.failed else 0
 
 
 def checked(
@@ -87,16 +82,19 @@ def checked(
         if isinstance(each, Passed):
             tally.passed(each)
             continue
-        tally.items += 1
         item = clean(each)
         name = hashlib.sha256(item.external.encode()).digest()[:12]
-        if name in known:
-            tally.duplicate += 1
-            continue
-        known.add(name)
-        if len(tally.titles) < FIRST:
-            tally.titles.append(item.title)
-        yield item
+        if name not in known:
+            known.add(name)
+            if len(tally.titles) < FIRST:
+                tally.titles.append(item.title)
+            yield item
+        elif item.external == each.external:
+            tally.counts.seen += 1
+            tally.counts.duplicate += 1
+        else:
+            why = "another has the same name without its secret"
+            tally.passed(Passed("skipped", item.external, why))
 
 
 def clean(item: NewItem) -> NewItem:
@@ -114,7 +112,7 @@ def _progress(source: str, tally: Tally, clock: Clock) -> Callable[[], None]:
         nonlocal last
         if clock.monotonic() - last >= EVERY:
             last = clock.monotonic()
-            text = f"  ... {source}: {tally.seen:,} seen, {tally.count('failed'):,} failed"
+            text = f"  ... {source}: {tally.counts.seen:,} seen, {tally.counts.failed:,} failed"
             print(text, end=end, file=sys.stderr, flush=True)
 
     return report
@@ -126,10 +124,7 @@ def show(options: argparse.Namespace, path: Path, tally: Tally) -> None:
         "source": options.source,
         "path": redact(str(path)),
         "dry_run": options.dry_run,
-        "seen": tally.seen,
-        "new": tally.new,
-        "duplicate": tally.duplicate,
-        **{kind: tally.count(kind) for kind in ("skipped", "failed")},
+        **vars(tally.counts),
         "reasons": {kind: dict(counter) for kind, counter in tally.reasons.items()},
         "names": tally.names,
     }
@@ -139,9 +134,7 @@ def show(options: argparse.Namespace, path: Path, tally: Tally) -> None:
         print(json.dumps(report, ensure_ascii=False))
         return
     would = " (dry run: nothing is written)" if options.dry_run else ""
-    counts = ", ".join(
-        f"{report[name]:,} {name}" for name in ("seen", "new", "duplicate", "skipped", "failed")
-    )
+    counts = ", ".join(f"{many:,} {name}" for name, many in vars(tally.counts).items())
     lines = [f"{options.source} {report['path']}: {counts}{would}"]
     lines += [f"  {title}" for title in report.get("titles", ())]
     for kind, counter in tally.reasons.items():
@@ -153,14 +146,3 @@ def show(options: argparse.Namespace, path: Path, tally: Tally) -> None:
             if counter.total() > FIRST:
                 lines.append(f"  and {counter.total() - FIRST:,} more")
     print("\n".join(visible(line) for line in lines))
-
-
-def _store(options: argparse.Namespace, path: Path, items: Iterator[NewItem], tally: Tally) -> None:
-    clock = SystemClock()
-    home = Home.find(options.home).make()
-    ledger = Ledger(home, clock)
-    try:
-        counts = Store(home, ledger, clock).add_items(items, options.source, redact(str(path)))
-        tally.new, tally.duplicate = counts.new, tally.duplicate + counts.duplicate
-    finally:
-        ledger.close()
