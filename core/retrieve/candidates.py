@@ -20,8 +20,10 @@ DEPTH = 32  # parts of each list
 POSTINGS = 12_000  # entries of the keyword index read for one question, those of the rarest terms
 SOUGHT, MENDED = 32, 3  # terms of a question: those looked for, the rarest; unknown ones mended
 SLIP = 0.8  # what a near term counts of the one that was meant
-# evidence = cosine + COVER * (cover - LEAST)^2 * (1 + RANKED * its share of the best BM25)
-COVER, LEAST, RANKED = 1.2, 0.1, 0.4
+COVER, RANKED = (
+    1.2,
+    0.8,
+)  # evidence = cosine + COVER * cover^3 * (1 + RANKED * its share of the best BM25)
 UNSEEN = 0.5  # cosine of a text without a vector, for each unit of cover
 FOREIGN = 0.15  # what a cosine counts between two languages of which the model knows one
 MIDDLE, STEEP = 0.5, 5.0  # score = logistic(STEEP * (evidence - MIDDLE))
@@ -124,7 +126,7 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
         lists = {"bm25": part in by_words, "vector": text in by_meaning}
         seen = {*candidate.found_by, *(name for name, there in lists.items() if there)}
         rank = 1 + RANKED * by_words.get(part, 0.0) / top
-        evidence = nearness + COVER * rank * max(0.0, cover - LEAST) ** 2
+        evidence = nearness + COVER * cover**3 * rank
         if evidence > candidate.evidence:
             candidate.evidence, candidate.piece, candidate.cover = evidence, piece, cover
             candidate.score = 1 / (1 + math.exp(STEEP * (MIDDLE - evidence)))

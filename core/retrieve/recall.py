@@ -18,7 +18,7 @@ from exo.core.retrieve.index import Index
 from exo.core.retrieve.pack import Hit, pack, same
 from exo.core.retrieve.words import READ, plain, sought
 
-ABSTAIN = 0.38  # below this score nothing is known of the matter
+ABSTAIN = 0.36  # below this score nothing is known of the matter
 STRONG, MOST = 0.9, 0.7  # score and cover of a belief that may answer by itself
 WHOLE = 0.85  # cover of one that leads on to others: it may only name what the question is about
 TIMELY = 0.2  # what a document of the time that the question speaks of gains
