@@ -196,19 +196,6 @@ class Store:
                 self._append(Draft("import", {"source": source, "path": path, **vars(counts)}))
         return counts
 
-    def review(self, id_: str, review: str) -> Item:
-        """Mark an item as kept or dropped; recall does not find what is dropped. Raises ExoError for what is
-        no item."""
-        with self._writing():
-            old = self.item(id_)
-            if old is None or old.kind != "item":
-                why = "there is no item of that id" if old is None else "a note is no item"
-                raise ExoError(f"review {id_}", why, "see `exo items list`, `exo forget`")
-            body = {k: v for k, v in vars(old).items() if k not in ("id", "kind", "ts", "entries")}
-            body |= {"tags": old.tags.split(), "review": review}
-            self._append(Draft("item", body, tuple(old.entries.split()[-1:])))
-            return replace(old, review=review)
-
     def _sorted(self, each: NewItem, source: str, drafts: dict[str, Draft]) -> str:
         """Put what is new into `drafts`, under its id; returns what it was counted as."""
         if not each.external or not (each.title or each.text or each.url):
@@ -221,6 +208,19 @@ class Store:
             return "duplicate"
         drafts[id_] = Draft("item", body, tuple(old.entries.split()[-1:]) if old else ())
         return "new"
+
+    def review(self, id_: str, review: str) -> Item:
+        """Mark an item as kept or dropped; recall does not find what is dropped. Raises ExoError for what is
+        no item."""
+        with self._writing():
+            old = self.item(id_)
+            if old is None or old.kind != "item":
+                why = "there is no item of that id" if old is None else "a note is no item"
+                raise ExoError(f"review {id_}", why, "see `exo items list`, `exo forget`")
+            body = {k: v for k, v in vars(old).items() if k not in ("id", "kind", "ts", "entries")}
+            body |= {"tags": old.tags.split(), "review": review}
+            self._append(Draft("item", body, tuple(old.entries.split()[-1:])))
+            return replace(old, review=review)
 
     # ---- reading -------------------------------------------------------------------------------------
 
