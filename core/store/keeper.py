@@ -84,24 +84,25 @@ class Keeper:
             self._held = False
             lock.release()
 
-    def sync(self) -> set[str]:
-        """Record hand edits, apply what is new. Returns ids of entries that were forgotten elsewhere and
+    def sync(self, look: bool = True) -> set[str]:
+        """Record hand edits (unless `look` is off: they were just now), apply what is new. Returns ids of entries that were forgotten elsewhere and
         are still to be erased here: nothing was applied then. Raises StorageError, Raced when a file never
         rests."""
         for left in range(8, -1, -1):
             try:
-                return self._once()
+                return self._once(look or left < 8)
             except Raced:
                 if not left:
                     raise
         return set()
 
-    def _once(self) -> set[str]:
+    def _once(self, look: bool) -> set[str]:
         views, done = self.views, self.views.meta("position")
         if done is None or done > self.ledger.position() or not views.stands():
             self.rebuild()
             return set()
-        self.record()
+        if look:
+            self.record()
         if done != self.ledger.position():
             first = next(self.ledger.entries(done))
             if [first.lc, first.author, first.seq] < views.meta("last"):
