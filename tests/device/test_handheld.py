@@ -127,7 +127,7 @@ def test_a_press_while_it_speaks_stops_all_and_listens(bench: Bench) -> None:
     assert bench.voice.names()[-1] == "cancel"  # nothing of it is spoken any more
     bench.pass_(1)
     bench.do(ev.Button("talk", False), ev.Heard(2, "next"))
-    assert bench.link.told[-1] == ("send", 2, "next", "typed")
+    assert bench.link.told[-1] == ("send", 2, "next", "voice")
     bench.wire("turn.completed", turn="t1", stop_reason="interrupted", usage={})
     assert bench.device.machine.state == "thinking"
     bench.wire("turn.started", turn="t2")
