@@ -12,7 +12,6 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -200,7 +199,7 @@ class Index:
 
 
 def _put(link: sqlite3.Connection, document: Document, counts: Counter[str]) -> bool:
-    data = json.dumps(asdict(document), separators=(",", ":"))
+    data = json.dumps(vars(document), separators=(",", ":"))
     was = link.execute("SELECT data FROM documents WHERE id = ?", (document.id,)).fetchone()
     if was is not None and was[0] == data:
         return False
