@@ -25,6 +25,7 @@ WHOLE = 0.85  # cover of one that leads on to others: it may only name what the 
 TIMELY = 0.2  # what a document of the time that the question speaks of gains
 ONLY_TIME = 0.5  # and what it has when the question names nothing but the time
 IN_TIME = 40  # documents of that time that are looked at
+SLACK = 86_400_000  # ms: a day is written in one zone and read in another
 LONGEST = 1200  # characters of a hit's text
 
 
@@ -70,12 +71,12 @@ class Recall:
         trusted = TRUST[TRUST.index(min_trust) :] if min_trust in TRUST else TRUST
 
         def known(each: Candidate) -> bool:
-            return not at or when.begun(each.document, clock) <= now
+            return when.begun(each.document, clock) <= (now if at else now + SLACK)
 
         def fits(each: Candidate) -> bool:
             document = each.document
             shown = document.trust in trusted and (scope == "principal" or not document.private)
-            return shown and known(each) and (past or when.holds(document, now, clock))
+            return shown and (known(each) or not at) and (past or when.holds(document, now, clock))
 
         try:
             found = gather(index, query, self._vector(query, embedder, vector))

@@ -148,6 +148,22 @@ def test_a_chain_of_corrections_ends_at_the_newest(
     assert old_first == [f"fact-{n}" for n in reversed(range(6))]
 
 
+def test_a_correction_from_next_year_on_leaves_what_holds_until_then(
+    index: Index, recall: Recall, make: Make, clock: FakeClock
+) -> None:
+    new = make(
+        "fact-new",
+        "Office in Lisbon.",
+        valid_from="2027-01-01",
+        links=(("supersedes", "fact-now"),),
+    )
+    index.put([make("fact-now", "Our office is in Porto.", valid_until="2027-01-01"), new])
+    assert ids(recall.search("where is our office"))[0] == "fact-now"
+    assert "fact-new" in ids(recall.search("where is our office"))
+    clock.advance(40 * 86_400)
+    assert ids(recall.search("where is our office")) == ["fact-new"]
+
+
 def test_corrections_in_a_circle_end(index: Index, recall: Recall, make: Make) -> None:
     index.put(
         [
