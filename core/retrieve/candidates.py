@@ -20,16 +20,14 @@ DEPTH = 32  # parts of each list
 POSTINGS = 12_000  # entries of the keyword index read for one question, those of the rarest terms
 SOUGHT, MENDED = 32, 3  # terms of a question: those looked for, the rarest; unknown ones mended
 SLIP = 0.8  # what a near term counts of the one that was meant
-COVER, LEAST, RANKED = (
+COVER, RANKED = (
     1.2,
-    0.1,
-    0.4,
-)  # of the score: cover's weight, what of it is chance, BM25's share
+    0.8,
+)  # evidence = cosine + COVER * cover^3 * (1 + RANKED * its share of the best BM25)
 UNSEEN = 0.5  # cosine of a text without a vector, for each unit of cover
-MIDDLE, STEEP = (
-    0.5,
-    5.0,
-)  # the evidence at which a document is as likely right as wrong; the slope there
+FOREIGN = 0.15  # what a cosine counts between two languages of which the model knows one
+MIDDLE, STEEP = 0.5, 5.0  # score = logistic(STEEP * (evidence - MIDDLE))
+PRIOR = 1.5  # of the odds: a node's over an item's
 
 
 @dataclass
@@ -96,8 +94,8 @@ def _near(index: Index, term: str) -> list[str]:
     for first in {term[0], term[1]}:
         rows = index.database.rows(
             "SELECT term FROM terms WHERE term >= ?1 AND term < ?1 || char(1114111)"
-            " AND length(term) BETWEEN ?2 AND ?3 LIMIT 20000",
-            *(first, len(term) - most, len(term) + most),
+            " AND length(term) BETWEEN ?2 AND ?3 AND parts <= ?4 LIMIT 20000",
+            *(first, len(term) - most, len(term) + most, POSTINGS),
         )
         found += near(term, (other for (other,) in rows), most)
     return found[:3]
@@ -125,14 +123,16 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
         if vector and codes and len(codes) == len(vector):
             nearness = by_meaning[text] if text in by_meaning else cosine(asked, codes)
             other = narrow and question.tongue and tongue(words) not in ("", question.tongue)
-            nearness *= 0.15 if other else 1.0
+            nearness *= FOREIGN if other else 1.0
         lists = {"bm25": part in by_words, "vector": text in by_meaning}
         seen = {*candidate.found_by, *(name for name, there in lists.items() if there)}
         rank = 1 + RANKED * by_words.get(part, 0.0) / top
-        evidence = nearness + COVER * rank * max(0.0, cover - LEAST) ** 2
+        evidence = nearness + COVER * cover**3 * rank
         if evidence > candidate.evidence:
             candidate.evidence, candidate.piece, candidate.cover = evidence, piece, cover
-            candidate.score = 1 / (1 + math.exp(STEEP * (MIDDLE - evidence)))
+            odds = math.exp(STEEP * (evidence - MIDDLE))
+            odds *= PRIOR if candidate.document.kind == "node" else 1.0
+            candidate.score = odds / (1 + odds)
         candidate.found_by = sorted(seen)
         best[number] = candidate
     return list(best.values())

@@ -12,7 +12,6 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from exo.core.retrieve.vectors import Vectors, encode
 from exo.core.retrieve.words import plain, terms
 
 FORMAT = 1  # of the file; to be raised as well when words.py cuts texts in another way
+TABLES = "documents, links, parts, search, terms, models, vectors, waiting"
 SCHEMA = Path(__file__).with_name("index.sql")
 PIECE, OVERLAP = 900, 150  # characters of a piece of a long text, and of that what the last one had
 BATCH = 500  # documents in one commit
@@ -43,17 +43,8 @@ class Index:
             (found,) = self.database.rows("PRAGMA user_version")[0]
             if found != FORMAT:
                 raise HomeError(f"open {path}", f"it has format {found}, not {FORMAT}")
-            for table in (
-                "documents",
-                "links",
-                "parts",
-                "search",
-                "terms",
-                "models",
-                "vectors",
-                "waiting",
-            ):
-                self.database.rows(f"SELECT 1 FROM {table} LIMIT 1")
+            self.database.rows(f"SELECT 1 FROM {TABLES} LIMIT 0")
+            self.database.rows("SELECT n FROM documents, search LIMIT 1")
         except StorageError as error:
             if "no such" not in error.why:
                 raise
@@ -129,24 +120,21 @@ class Index:
         try:
             if embedder.name != self.model()[0]:
                 self._change(embedder.name)
-            for _ in range(PATIENCE):
-                group = self._group(limit)
-                try:
-                    return (
-                        self._store(group, embedder.embed([text for _, text in group]))
-                        if group
-                        else 0
-                    )
-                except (ModelError, ServiceError) as error:
-                    away = isinstance(error, ServiceError | ModelMissing) or error.retryable
-                    tries = REFUSED if len(group) == 1 and not away else 1
-                    with self.database.transaction() as link:
-                        query = f"UPDATE waiting SET tries = tries + {tries} WHERE hash = ?"
-                        link.executemany(query, [(hash_,) for hash_, _ in group])
-                    if away:
-                        return 0
-        except (ModelError, ServiceError):  # it does not even say its name
+        except (ModelError, ServiceError):
             return 0
+        for _ in range(PATIENCE):
+            if not (group := self._group(limit)):
+                break
+            try:
+                return self._store(group, embedder.embed([text for _, text in group]))
+            except (ModelError, ServiceError) as error:
+                away = isinstance(error, ServiceError | ModelMissing) or error.retryable
+                tries = REFUSED if len(group) == 1 and not away else 1
+                with self.database.transaction() as link:
+                    query = f"UPDATE waiting SET tries = tries + {tries} WHERE hash = ?"
+                    link.executemany(query, [(hash_,) for hash_, _ in group])
+                if away:
+                    break
         return 0
 
     def _change(self, name: str) -> None:
@@ -211,7 +199,7 @@ class Index:
 
 
 def _put(link: sqlite3.Connection, document: Document, counts: Counter[str]) -> bool:
-    data = json.dumps(asdict(document), separators=(",", ":"))
+    data = json.dumps(vars(document), separators=(",", ":"))
     was = link.execute("SELECT data FROM documents WHERE id = ?", (document.id,)).fetchone()
     if was is not None and was[0] == data:
         return False

@@ -55,7 +55,7 @@ def plain(text: str) -> list[str]:
     return _WORD.findall(fold(text))
 
 
-@lru_cache(30_000)
+@lru_cache(10_000)
 def stem(word: str) -> str:
     """`word` without a common ending: plural, -ing, -ed, a last e."""
     if len(word) < 4 or not word.isalpha():
