@@ -118,9 +118,11 @@ def interview(terminal: bool) -> dict[str, str]:
 
 def check(options: argparse.Namespace) -> int:
     """Print errors and warnings; exit 1 with errors."""
+    from exo.tools.store_lint import lint
+
     with opened(options) as store:
         store.sync()
-        errors, warnings = store.lint()
+        errors, warnings = lint(store)
     if options.json:
         found = {
             "errors": [asdict(row) for row in errors],

@@ -6,129 +6,88 @@ history goes, and begins anew."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from exo.core.store.views import Views
+from exo.core.base.files import make_folder
 
 DEADLINE = 60.0  # seconds a call of git may take
 CURATED = ("STORE.toml", "PACK.md", "INDEX.md", "nodes", "policies", "skills")
-_FLAGS = (
-    *("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "gc.autoDetach=false"),
-    *(
-        "-c",
-        "core.autocrlf=false",
-        "-c",
-        "core.fsmonitor=false",
-        "-c",
-        "core.attributesFile=/dev/null",
-    ),
-)
+_SETTINGS = ["core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.autocrlf=false"]
+_SETTINGS += ["core.fsmonitor=false", "commit.gpgSign=false", "gc.autoDetach=false"]
+_WHO = {f"GIT_{a}_{b}": "exo" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")}
+_ALONE = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
 
 
 class History:
-    """The repository of the store in `folder`; every call fails soft: False, and the store goes on."""
+    """The repository of the store in `folder`; every call fails soft: the store goes on without."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.git = folder, folder / ".git"
-        self._new, self._old = folder / ".git.new", folder / ".git.old"
+        self.folder, self.git, self._new = folder, folder / ".git", folder / ".git.new"
         self._unfinished = folder / "private" / "history.unfinished"
 
-    def commit(self, views: Views, message: str, at: int) -> bool:
-        """Commit what changed, dated `at` (ms UTC). False: nothing changed, or git is missing or failed."""
-        if shutil.which("git") is None:
-            return False
-        self._mend()
+    def commit(self, message: str, at: int, left: Collection[str]) -> bool:
+        """Commit what changed but for the paths `left`, dated `at` (ms UTC). False: nothing changed, or git
+        is missing or failed."""
+        if self._unfinished.exists():  # what a rewrite had to drop is no longer known
+            self._drop()
         if not self.git.exists() and self._run("init", "-q", "-b", "main") is None:
             return False
-        # the repository holds no more than this names, whatever lies beside it
-        (self.git / "info").mkdir(exist_ok=True)
-        (self.git / "info" / "exclude").write_text(".*\n*~\nprivate/\n")
-        left = [f":(exclude,literal){path}" for path in views.named]
+        (self.git / "index.lock").unlink(missing_ok=True)  # of a commit that a power cut ended
+        make_folder(self.git / "info").joinpath("exclude").write_text(".*\n*~\nprivate/\n")
         names = [name for name in CURATED if (self.folder / name).exists()]
-        if not names or self._run("add", "-A", "--", *names, *left) is None:
-            return False
-        return self._run("commit", "-q", "--no-verify", "-m", message, at=at) is not None
+        names += [f":(exclude,literal){path}" for path in left]
+        words = ("commit", "-q", "--no-verify", "-m", message, f"--date={at // 1000} +0000")
+        return self._run("add", "-A", "--", *names) is not None and self._run(*words) is not None
+
+    def promise(self) -> None:
+        """Before a rewrite: should it not be completed, the next commit begins a new history."""
+        if self.git.exists():
+            self._unfinished.touch(0o600)
 
     def rewrite(self, paths: Collection[str], dropped: Callable[[str], bool]) -> None:
         """Make the history again without the bytes of `paths` and without lines that are `dropped`."""
         if not self.git.exists():
             return
-        self._unfinished.touch(0o600)
         shutil.rmtree(self._new, ignore_errors=True)
         if not self._copied(paths, dropped):
-            shutil.rmtree(self.git)
-        else:
-            self.git.rename(self._old)
-            self._new.rename(self.git)
-        shutil.rmtree(self._old, ignore_errors=True)
-        self._unfinished.unlink()
+            self._drop()
+            return
+        shutil.rmtree(self.git)
+        self._new.rename(self.git)
+        self._unfinished.unlink(missing_ok=True)
 
-    def _mend(self) -> None:
-        """After a rewrite that was cut off: what it had to drop is no longer known."""
-        if self._unfinished.exists():
-            for path in (self.git, self._new, self._old):
-                shutil.rmtree(path, ignore_errors=True)
-            self._unfinished.unlink()
+    def _drop(self) -> None:
+        for path in (self.git, self._new):
+            shutil.rmtree(path, ignore_errors=True)
+        self._unfinished.unlink(missing_ok=True)
 
     def _copied(self, paths: Collection[str], dropped: Callable[[str], bool]) -> bool:
         listed = self._run("rev-list", "--objects", "--all")
-        if listed is None or self._run("init", "-q", "-b", "main", where=self._new) is None:
+        stream = self._run("fast-export", "--all", "--show-original-ids")
+        if not listed or not stream or self._run("init", "-q", "-b", "main", at=self._new) is None:
             return False
-        named = (line.split(" ", 1) for line in listed.decode(errors="replace").splitlines())
-        gone = {words[0].encode() for words in named if len(words) > 1 and words[1] in paths}
-        export = ("fast-export", "--all", "--show-original-ids", "--signed-tags=strip")
-        stream = self.folder / "private" / "history.stream"
-        try:
-            with stream.open("w+b") as file:
-                if self._run(*export, out=file) is None:
-                    return False
-                file.seek(0)
-                with stream.with_suffix(".kept").open("w+b") as kept:
-                    kept.writelines(_filtered(file, gone, dropped))
-                    kept.seek(0)
-                    done = self._run("fast-import", "--quiet", where=self._new, into=kept)
-            return done is not None
-        finally:
-            for path in (stream, stream.with_suffix(".kept")):
-                path.unlink(missing_ok=True)
+        named = (line.partition(" ") for line in listed.decode(errors="replace").splitlines())
+        gone = {oid.encode() for oid, _, path in named if path in paths}
+        kept = b"".join(_filtered(io.BytesIO(stream), gone, dropped))
+        return self._run("fast-import", "--quiet", at=self._new, into=kept) is not None
 
-    def _run(
-        self,
-        *words: str,
-        at: int = 0,
-        where: Path | None = None,
-        out: IO[bytes] | None = None,
-        into: IO[bytes] | None = None,
-    ) -> bytes | None:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-        own = {"GIT_DIR": str(where or self.git), "GIT_WORK_TREE": str(self.folder), "LC_ALL": "C"}
-        own |= {
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_TERMINAL_PROMPT": "0",
-        }
-        for role in ("AUTHOR", "COMMITTER"):
-            own |= {f"GIT_{role}_NAME": "exo", f"GIT_{role}_EMAIL": "exo"}
-            own |= {f"GIT_{role}_DATE": f"{at // 1000} +0000"} if at else {}
-        with suppress(OSError, subprocess.SubprocessError):
+    def _run(self, *words: str, at: Path | None = None, into: bytes = b"") -> bytes | None:
+        env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+        env |= {**_WHO, **_ALONE, "GIT_DIR": str(at or self.git), "GIT_WORK_TREE": str(self.folder)}
+        command = ["git", *(word for each in _SETTINGS for word in ("-c", each)), *words]
+        try:
             done = subprocess.run(
-                ["git", *_FLAGS, *words],
-                cwd=self.folder,
-                env={**kept, **own},
-                stdin=into or subprocess.DEVNULL,
-                stdout=out or subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=DEADLINE,
-                check=True,
+                command, cwd=self.folder, env=env, input=into, capture_output=True, timeout=DEADLINE
             )
-            return done.stdout or b""
-        return None
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.stdout if done.returncode == 0 else None
 
 
 def _filtered(
@@ -139,13 +98,14 @@ def _filtered(
     for line in stream:
         if line.startswith((b"blob", b"commit ", b"tag ", b"reset ")):
             blob, empty = line == b"blob\n", False
-        if line.startswith(b"original-oid "):
+        elif line.startswith(b"original-oid "):
             empty = line.split()[1] in gone
-        elif not line.startswith(b"data "):
+            continue
+        if not line.startswith(b"data "):
             yield line
-        else:
-            data = stream.read(int(line.split()[1]))
-            if blob:
-                rows = [] if empty else data.splitlines(keepends=True)
-                data = b"".join(row for row in rows if not dropped(row.decode(errors="replace")))
-            yield b"data %d\n" % len(data) + data
+            continue
+        data = stream.read(int(line.split()[1]))
+        if blob:
+            rows = [] if empty else data.splitlines(keepends=True)
+            data = b"".join(row for row in rows if not dropped(row.decode(errors="replace")))
+        yield b"data %d\n" % len(data) + data

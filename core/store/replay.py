@@ -18,20 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from exo.core.ledger.entry import Entry
-from exo.core.store import words
-from exo.core.store.nodes import (
-    TYPES,
-    BadNode,
-    Node,
-    changed,
-    node_of,
-    parse,
-    render,
-    safe_name,
-    safe_path,
-    text_of,
-    toml,
-)
+from exo.core.store import nodes, words
+from exo.core.store.nodes import BadNode, Node, changed, node_of, parse
 
 FORMAT = 2
 TEMPLATES = Path(__file__).parent / "templates"
@@ -131,7 +119,7 @@ class State:
         """Change PACK.md or INDEX.md, unless it does not parse; the entries behind it stay as they are."""
         old = self.file(path) or File((TEMPLATES / path).read_bytes(), ts=entry.ts)
         with suppress(BadNode):
-            text_of(path, old.data)
+            nodes.text_of(path, old.data)
             if (data := change(old.data)) != old.data or self.file(path) is None:
                 self.files[path] = replace(old, data=data)
 
@@ -153,7 +141,7 @@ def step(state: State, entry: Entry) -> None:
 
 def node_id(type_: str, entry_id: str) -> str:
     """The id of the node that an entry makes: none of its words."""
-    return f"{type_ if type_ in TYPES else 'fact'}-{entry_id[:12]}"
+    return f"{type_ if type_ in nodes.TYPES else 'fact'}-{entry_id[:12]}"
 
 
 def item_id(source: str, external: str) -> str:
@@ -175,7 +163,7 @@ def _belief(state: State, entry: Entry, body: dict[str, Any]) -> None:
     day = str(fields.get("valid_from") or _day(entry))
     old = [
         path
-        for path in (state.path(node_id(t, ref)) for ref in entry.refs[:1] for t in TYPES)
+        for path in (state.path(node_id(t, ref)) for ref in entry.refs[:1] for t in nodes.TYPES)
         if path
     ]
     if action in ("retire", "link"):
@@ -210,12 +198,12 @@ def _rule(state: State, entry: Entry, body: dict[str, Any]) -> None:
 
 
 def _add(state: State, entry: Entry, node: Node, standing: bool) -> None:
-    domain = node.domain if safe_name(node.domain) else "general"
+    domain = node.domain if nodes.safe_name(node.domain) else "general"
     id_ = node_id(node.type, entry.id)
     type_, sources = id_.rpartition("-")[0], node.sources or (entry.id,)
     node = replace(node, id=id_, type=type_, domain=domain, sources=sources)
     if state.file(node.path) is None:
-        state.put(node.path, render(node), entry, node.trust)
+        state.put(node.path, nodes.render(node), entry, node.trust)
     if node.load_when:
         line = f"- {'; '.join(words.one_line(each) for each in node.load_when)} -> {id_}"
         state.page("INDEX.md", entry, lambda data: put_line(data, ROUTES, line, f"-> {id_}"))
@@ -242,7 +230,7 @@ def _marked(state: State, id_: str) -> bool:
 
 def _edit(state: State, entry: Entry, body: dict[str, Any]) -> None:
     path, data = str(body.get("path", "")), bytes_of(body)
-    if not safe_path(path):
+    if not nodes.safe_path(path):
         return
     if data is None:
         state.files[path] = None
@@ -277,7 +265,7 @@ def _init(state: State, entry: Entry, body: dict[str, Any]) -> None:
     store = body.get("store") or {}
     manifest = {"kind": "principal", "id": "", "format": FORMAT, "created": "", "root": ""} | store
     rows = (
-        f"{key} = {value if isinstance(value, int) else toml(value)}"
+        f"{key} = {value if isinstance(value, int) else nodes.toml(value)}"
         for key, value in manifest.items()
     )
     made = {"STORE.toml": ("\n".join(rows) + "\n").encode()}

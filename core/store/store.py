@@ -22,14 +22,12 @@ from exo.core.ledger.ledger import Ledger
 from exo.core.retrieve.document import Document
 from exo.core.store import words as rules
 from exo.core.store.git import History
-from exo.core.store.keeper import BATCH, Keeper, Progress, Rebuilt
-from exo.core.store.lint import lint
-from exo.core.store.nodes import LIMIT, BadNode, Node, node_of, parse, table_of
-from exo.core.store.replay import FORMAT, Item, item_id, manifest_format, node_id, replay
-from exo.core.store.views import Finding, sha
+from exo.core.store.keeper import BATCH, FILE_KINDS, MARK, Keeper, Progress, Rebuilt
+from exo.core.store.nodes import LIMIT, Node, node_of, parse, table_of
+from exo.core.store.replay import ANSWERS, FORMAT, Item, item_id, manifest_format, node_id
+from exo.core.store.views import FRAME, Views, sha
 
 _ROUTE = re.compile(r"[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*")
-_FILE_KINDS = {"belief", "rule", "edit", "state"}
 
 DROPPED = "dropped"  # the review of an item that is not wanted
 
@@ -69,23 +67,29 @@ class Store:
         self._keeper, self._history = Keeper(home.store, ledger, clock), History(home.store)
         self._known = False  # its format was looked at
 
+    @property
+    def views(self) -> Views:
+        """The tables and files themselves, for programs that look at them."""
+        return self._keeper.views
+
     # ---- writing -------------------------------------------------------------------------------------
 
     def init(self, answers: dict[str, str]) -> None:
         """Make the store, or put more answers (name, languages, about, style, ask) into its pack."""
         with self._keeper.locked():
-            begun = self._begun()
-            self._begin(answers if not begun else {})
-            draft = Draft(
-                "state", {"action": "init", "store": self._manifest(), "answers": answers}
-            )
-            if begun and any(answers.values()):
-                sample = Entry(
-                    *("0" * 64, "", 0, 0, 0, "principal", "state"), (), "", "", "", None, draft.body
-                )
-                if replay([sample], self._keeper.views).files:
-                    self._ledger.append(draft)
-            self._keeper.sync()
+            if self._begun():
+                self._begin()
+                self._synced()
+                lines = [
+                    f"- {ANSWERS[key][1]}{rules.one_line(answers[key])}"
+                    for key in answers.keys() & ANSWERS
+                ]
+                if any(
+                    line not in self._page("PACK.md").splitlines() for line in lines if line != "- "
+                ):
+                    self._append(self._first(answers))
+            else:
+                self._begin(answers)
             self.commit("init")
 
     def remember(
@@ -109,22 +113,22 @@ class Store:
                 return found
             day = self._clock.local(at or None).date().isoformat()
             guessed = rules.guess(text) | {"valid_from": day, "sources": list(refs)}
-            node = node_of(guessed | fields, text)
-            behind = tuple(refs)
+            node, behind = node_of(guessed | fields, text), tuple(refs)
             if supersedes:
-                old = self._stem(supersedes)
-                node = replace(node, links=(*node.links, ("supersedes", old)))
+                node = replace(node, links=(*node.links, ("supersedes", self._stem(supersedes))))
                 behind = (*self.entry_of(supersedes)[:1], *refs)
-            table = {key: value for key, value in table_of(node).items() if key != "id"}
+            table = table_of(node)
+            del table["id"]
+            action, trust = "supersede" if supersedes else "add", self._trust(channel, refs, node)
             body = {
                 "node": table,
                 "text": text,
                 "channel": channel,
-                "trust": self._trust(channel, refs, node),
+                "trust": trust,
+                "action": action,
             }
-            body["action"] = "supersede" if supersedes else "add"
             entry = self._append(Draft("belief", body, tuple(dict.fromkeys(behind)), ts=at))
-            return self._made(node_id(node.type, entry.id))
+            return self._must(node_id(node.type, entry.id))
 
     def rule(self, text: str, *, channel: str = "typed", refs: Sequence[str] = ()) -> Node:
         """Make a standing rule in the person's own words: it is in the pack of the next request. From a
@@ -137,7 +141,7 @@ class Store:
                 if id_.startswith("rule-") and (found := self.node(id_)):
                     return found
             entry = self._append(Draft("rule", {"text": text, "channel": channel}, tuple(refs)))
-            return self._made(node_id("rule", entry.id))
+            return self._must(node_id("rule", entry.id))
 
     def note(self, text: str, *, channel: str, refs: Sequence[str] = ()) -> Item:
         """Keep a note: found by recall, no belief."""
@@ -150,19 +154,16 @@ class Store:
 
     def retire(self, id_: str) -> None:
         """Let a node hold no longer from today on; it stays to be read. Raises ExoError when unknown."""
-        with self._writing():
-            node = {"id": self._stem(id_), "valid_until": self._clock.local().date().isoformat()}
-            self._append(
-                Draft("belief", {"action": "retire", "node": node}, tuple(self.entry_of(id_)[:1]))
-            )
+        self._change("retire", id_, valid_until=self._clock.local().date().isoformat())
 
     def link(self, id_: str, type_: str, to: str) -> None:
         """Link a node to another. Raises ExoError when it is unknown."""
+        self._change("link", id_, links=[{"type": type_, "to": to}])
+
+    def _change(self, action: str, id_: str, **node: Any) -> None:
         with self._writing():
-            node = {"id": self._stem(id_), "links": [{"type": type_, "to": to}]}
-            self._append(
-                Draft("belief", {"action": "link", "node": node}, tuple(self.entry_of(id_)[:1]))
-            )
+            body = {"action": action, "node": {"id": self._stem(id_), **node}}
+            self._append(Draft("belief", body, tuple(self.entry_of(id_)[:1])))
 
     def add_items(
         self,
@@ -175,25 +176,17 @@ class Store:
         """Add what is new, in batches of one commit each; what is there already, under its id or with the
         same content, is counted and left. `progress` gets the number seen; to `counts` the maker of `items`
         may add what it passes by."""
-        counts, known = counts or Counts(), rules.trust_of(source)
-        rows = iter(items)
+        counts, rows = counts or Counts(), iter(items)
         with self._writing():
             while batch := list(islice(rows, BATCH)):
                 drafts: dict[str, Draft] = {}
-                hashes: set[str] = set()
                 for each in batch:
-                    counts.seen += 1
-                    draft, hash_ = _item_draft(each, source, known)
-                    old = self.item(id_ := item_id(source, each.external))
-                    if not each.external or not (each.title or each.text or each.url):
-                        counts.skipped += 1
-                    elif id_ in drafts or hash_ in hashes or self._kept(old, hash_):
-                        counts.duplicate += 1
-                    else:
-                        behind = tuple(old.entries.split()[-1:]) if old else ()
-                        drafts[id_] = replace(draft, refs=behind)
-                        hashes.add(hash_)
-                        counts.new += 1
+                    setattr(
+                        counts,
+                        (what := self._sorted(each, source, drafts)),
+                        getattr(counts, what) + 1,
+                    )
+                counts.seen += len(batch)
                 if drafts:
                     self._ledger.append(*drafts.values())
                     self._synced()
@@ -202,6 +195,19 @@ class Store:
             if counts.new:
                 self._append(Draft("import", {"source": source, "path": path, **vars(counts)}))
         return counts
+
+    def _sorted(self, each: NewItem, source: str, drafts: dict[str, Draft]) -> str:
+        """Put what is new into `drafts`, under its id; returns what it was counted as."""
+        if not each.external or not (each.title or each.text or each.url):
+            return "skipped"
+        body, id_ = _item_body(each, source), item_id(source, each.external)
+        old, hash_ = self.item(id_), body["hash"]
+        same = any(hash_ == draft.body["hash"] for draft in drafts.values()) if drafts else False
+        query = "SELECT 1 FROM items WHERE hash = ? LIMIT 1"
+        if id_ in drafts or same or (old.hash == hash_ if old else self._rows(query, hash_)):
+            return "duplicate"
+        drafts[id_] = Draft("item", body, tuple(old.entries.split()[-1:]) if old else ())
+        return "new"
 
     def review(self, id_: str, review: str) -> Item:
         """Mark an item as kept or dropped; recall does not find what is dropped. Raises ExoError for what is
@@ -221,25 +227,24 @@ class Store:
     def nodes(self) -> list[Node]:
         """Every node that parses and whose id is its own, also those that hold no longer; by id."""
         query = (
-            "SELECT path, trust, ts, min(fault) FROM files WHERE id <> '' AND sha <> ''"
-            " GROUP BY id HAVING count(*) = 1 ORDER BY id"
+            "SELECT path, data, trust, ts FROM files WHERE id <> '' GROUP BY id HAVING count(*) = 1"
         )
-        return [node for row in self._rows(query) if (node := self._node(*row[:3]))]
+        return [_node(*row) for row in self._rows(f"{query} ORDER BY id")]
 
     def node(self, id_: str) -> Node | None:
-        rows = self._rows("SELECT path, trust, ts FROM files WHERE id = ? AND sha <> ''", id_)
-        return self._node(*rows[0]) if len(rows) == 1 else None
+        rows = self._rows("SELECT path, data, trust, ts FROM files WHERE id <> '' AND id = ?", id_)
+        return _node(*rows[0]) if len(rows) == 1 else None
 
     def items(self) -> Iterator[Item]:
         """Items and notes, by id; read a few at a time."""
-        return self._keeper.views.items() if self._begun() else iter(())
+        return self.views.items() if self._begun() else iter(())
 
     def item(self, id_: str) -> Item | None:
-        return self._keeper.views.item(id_) if self._begun() else None
+        return self.views.item(id_) if self._begun() else None
 
     def revision(self) -> int:
         """A number that rises with every change of a node or item."""
-        return self._keeper.views.revision() if self._begun() else 0
+        return int((self._rows("SELECT max(rev) FROM changes") or [(0,)])[0][0] or 0)
 
     def documents(self, since: int = 0) -> Iterator[Document]:
         """What recall indexes: all, or what changed since `revision()` was `since` (one that is higher than
@@ -282,10 +287,6 @@ class Store:
             if when.strip()
         ]
 
-    def lint(self) -> tuple[list[Finding], list[Finding]]:
-        """What is wrong and what may be, in the curated files: (errors, warnings)."""
-        return lint(self._keeper.views, lambda id_: self._ledger.get(id_) is not None)
-
     def entry_of(self, id_: str) -> list[str]:
         """Ids of the entries behind an entry, node or item, the one it was born by first; [] when unknown."""
         rows = self._rows(
@@ -306,7 +307,7 @@ class Store:
         with self._keeper.locked():
             if not self._begun():
                 return set()
-            self._begin({})
+            self._begin()
             before = self.revision()
             self._synced()
             return {row[0] for row in self._rows("SELECT id FROM changes WHERE rev > ?", before)}
@@ -314,29 +315,29 @@ class Store:
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Make every view again from the ledger, after hand edits were recorded."""
         with self._keeper.locked():
-            self._begin({})
+            self._begin()
             done = self._keeper.rebuild(progress)
             self.commit("rebuild")
             return done
 
-    def commit(self, what: str = "") -> bool:
+    def commit(self, what: str = "change") -> bool:
         """Commit the curated files to the store's own history; a message names ids and numbers alone."""
-        views = self._keeper.views
-        since, now = views.meta("committed") or 0, views.revision()
-        if since == now and self._history.git.exists():
-            return False
         with self._keeper.locked():
-            ids = [
+            views, now = self.views, self.revision()
+            since = views.meta("committed") or 0
+            if since == now and self._history.git.exists():
+                return False
+            query = "SELECT id FROM changes WHERE rev > ? AND id GLOB '*-????????????' AND id NOT GLOB 'item-*'"
+            named = " ".join(
                 row[0]
-                for row in self._rows(
-                    "SELECT id FROM changes WHERE rev > ? AND id NOT LIKE 'item-%' LIMIT 9", since
-                )
-            ]
-            named = [id_ for id_ in ids if re.fullmatch(r"[a-z]+-[0-9a-f]{12}", id_)]
-            message = f"{what or 'change'}: {now - since} changes {' '.join(named)}".strip()
-            done = self._history.commit(views, message, self._clock.now_ms())
+                for row in self._rows(f"{query} LIMIT 9", since)
+                if MARK.fullmatch(row[0].encode())
+            )
+            done = self._history.commit(
+                f"{what}: {now - since} changes {named}".strip(), self._clock.now_ms(), views.named
+            )
             with views.db.transaction() as link:
-                views.remember(link, {"committed": now})
+                views.remember(link, committed=now)
             return done
 
     def erase(self, entry_ids: Collection[str], words: Collection[str]) -> None:
@@ -345,42 +346,46 @@ class Store:
         with self._keeper.locked():
             if not self._begun():
                 return
-            gone = set(entry_ids)
+            gone, phrases = set(entry_ids), [text for text in words if len(text.split()) > 1]
+            if self.views.meta("position") is None:
+                self._keeper.rebuild()
             hand = self._keeper.record()
             while more := [
-                e.id
-                for e in self._ledger.referring(gone)
-                if e.kind == "edit" and e.body is not None
+                e.id for e in self._ledger.referring(gone) if e.kind == "edit" and e.body
             ]:
                 self._ledger.forget(more, "what was forgotten stood in it")
                 gone.update(more)
             entries = [entry for id_ in gone if (entry := self._ledger.get(id_))]
             derived = {e.id for e in entries if e.kind == "edit" and gone & set(e.refs)}
-            behind = self._rows("SELECT path, entries FROM files WHERE sha <> ''")
-            paths = {
-                path
-                for path, ids in behind
-                if path.startswith("nodes/") and ids.split()[:1] and ids.split()[0] in gone
-            }
-            dropped = self._dropper(gone, [text for text in words if len(text.split()) > 1])
-            kept = {}
-            for path, ids in behind:
-                if (path in hand or derived & set(ids.split())) and not path.startswith("nodes/"):
-                    rows = (self.folder / path).read_bytes().splitlines(keepends=True)
-                    kept[path] = b"".join(
-                        row for row in rows if not dropped(row.decode(errors="replace"))
-                    )
-            self._keeper.rebuild(kept=kept, told={path: {sha(data)} for path, data in hand.items()})
-            self._keeper.views.db.scrub()
+            dropped, kept, paths = self._dropper(gone, phrases), {}, set()
+            for path, ids in self._rows("SELECT path, entries FROM files WHERE data IS NOT NULL"):
+                if path.startswith("nodes/"):
+                    paths |= {path} if gone & set(ids.split()[:1]) else set()
+                elif path in hand or derived & set(ids.split()):
+                    kept[path] = _without(self.views.read(path) or b"", dropped)
+            curated = any(entry.kind in FILE_KINDS for entry in entries)
+            if curated:
+                self._history.promise()
+            self._keeper.erase(gone, kept)
             single = {each for text in words for each in re.findall(r"\w{3,}", text.casefold())}
-            for text in self._texts():
+            for (data,) in self._rows("SELECT data FROM files WHERE data IS NOT NULL"):
+                text = data.decode(errors="replace").casefold()
                 single = {each for each in single if each not in text}
-            dropped = self._dropper(
-                gone, [*(text for text in words if len(text.split()) > 1), *single]
-            )
-            if {entry.kind for entry in entries} & _FILE_KINDS or single:
+            if curated:
+                dropped, copy = (
+                    self._dropper(gone, [*phrases, *single]),
+                    self.folder / "private" / "format-1",
+                )
                 self._history.rewrite(paths, dropped)
-                self._scrub_copy(paths, dropped)
+                for file in [path for path in copy.rglob("*") if path.is_file()]:
+                    data = file.read_bytes()
+                    left = (
+                        b""
+                        if file.relative_to(copy).as_posix() in paths
+                        else _without(data, dropped)
+                    )
+                    if left != data:
+                        write_atomic(file, left)
             self.commit("forget")
 
     def close(self) -> None:
@@ -394,65 +399,49 @@ class Store:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._keeper.locked():
-            self._begin({})
+            self._begin()
             self._synced()
             yield
 
     def _begun(self) -> bool:
-        return (
-            self._known
-            or any((self.folder / name).exists() for name in ("STORE.toml", "PACK.md", "nodes"))
-            or (next(self._ledger.entries(kinds=("state",)), None) is not None)
-        )
+        """Whether there is a store, of whatever format."""
+        here = self._known or any((self.folder / name).exists() for name in FRAME)
+        return here or next(self._ledger.entries(kinds=("state",)), None) is not None
 
-    def _begin(self, answers: dict[str, str]) -> None:
+    def _begin(self, answers: dict[str, str] | None = None) -> None:
         """Look at the format once; make the store where there is none, bring an older one to this format.
         Raises HomeError for a newer one."""
         if self._known:
             return
-        manifest = self.folder / "STORE.toml"
-        old = manifest.read_bytes() if manifest.exists() else b""
+        old = self._page("STORE.toml").encode()
         if (found := manifest_format(old) if old else 0) > FORMAT:
             why = f"it has format {found}, this program knows {FORMAT}"
             raise HomeError(f"open the store {self.folder}", why, "use the newer Exo that wrote it")
-        begun = any(
-            e.body and e.body.get("action") == "init"
-            for e in self._ledger.entries(kinds=("state",))
-        )
+        states = self._ledger.entries(kinds=("state",))
+        begun = any(entry.body and entry.body.get("action") == "init" for entry in states)
         if not begun:
-            drafts = [
-                Draft("state", {"action": "init", "store": self._manifest(), "answers": answers})
-            ]
-            if found == 1 or any(
-                (self.folder / name).exists() for name in ("PACK.md", "INDEX.md", "nodes")
-            ):
-                drafts += self._older()
-            self._ledger.append(*drafts)
+            self._ledger.append(self._first(answers or {}), *self._older())
         self._known = True
         if found == 1 or not begun:
             self._keeper.rebuild()
 
     def _older(self) -> list[Draft]:
-        """The files of a store of format 1 as edits; a copy of them is kept in private/format-1."""
-        views, copy = self._keeper.views, self.folder / "private" / "format-1"
-        found = {path: data for path, data in views.by_hand().items() if data is not None}
+        """The files that are there, as edits: those of a store of format 1, which had no ledger. A copy of
+        them is kept in private/format-1."""
+        found = {path: data for path, (data, _) in self.views.by_hand().items()}
         for name in ("STORE.toml", *found):
-            if (source := self.folder / name).is_file() and not (copy / name).exists():
-                make_folder((copy / name).parent)
-                shutil.copy2(source, copy / name)
+            source, copy = self.folder / name, self.folder / "private" / "format-1" / name
+            if source.is_file() and not copy.exists():
+                make_folder(copy.parent)
+                shutil.copy2(source, copy)
         return [self._keeper.draft(path, data) for path, data in sorted(found.items())]
 
-    def _manifest(self) -> dict[str, Any]:
+    def _first(self, answers: dict[str, str]) -> Draft:
         device = next(self._ledger.entries(kinds=("device",)), None)
         root = str((device.body or {}).get("root", "")) if device else ""
-        created = self._clock.local().isoformat(timespec="seconds")
-        return {
-            "kind": "principal",
-            "id": sha(root.encode())[:12],
-            "format": FORMAT,
-            "created": created,
-            "root": root,
-        }
+        store = {"kind": "principal", "id": sha(root.encode())[:12], "format": FORMAT, "root": root}
+        store["created"] = self._clock.local().isoformat(timespec="seconds")
+        return Draft("state", {"action": "init", "store": store, "answers": answers})
 
     def _synced(self) -> None:
         if gone := self._keeper.sync():
@@ -463,17 +452,6 @@ class Store:
         self._synced()
         return entry
 
-    def _made(self, id_: str) -> Node:
-        node = self.node(id_)
-        if node is None:
-            faults = "; ".join(
-                each.what for each in self._keeper.views.faults() if id_ in each.path
-            )
-            raise HomeError(
-                f"write node {id_}", faults or "its file is not there", "run `exo store lint`"
-            )
-        return node
-
     def _worded(self, text: str, verb: str) -> str:
         text = rules.clean(text)
         if not text or len(text.encode()) > LIMIT // 2:
@@ -481,92 +459,64 @@ class Store:
             raise ExoError(verb, why, "say it in one or a few sentences")
         return text
 
+    def _must(self, id_: str) -> Node:
+        if node := self.node(id_):
+            return node
+        raise ExoError(
+            f"find node {id_}", "none has that id", "see `exo store show`", code="unknown_node"
+        )
+
     def _stem(self, id_: str) -> str:
-        rows = self._rows("SELECT stem FROM files WHERE id = ? AND sha <> ''", id_)
-        if not rows:
-            raise ExoError(
-                f"find node {id_}",
-                "there is none of that id",
-                "see `exo store show`",
-                code="unknown_node",
-            )
-        return str(rows[0][0])
+        """The name of a node's file. Raises ExoError when there is no such node."""
+        self._must(id_)
+        return str(self._rows("SELECT stem FROM files WHERE id = ?", id_)[0][0])
 
     def _trust(self, channel: str, refs: Sequence[str], node: Node) -> str:
         """The worst of the channel and of what the belief was made from."""
         trusts = [rules.trust_of(channel)]
         for entry in filter(None, map(self._ledger.get, refs)):
-            body = entry.body or {}
-            own = "self" if entry.kind in ("edit", "answer", "verdict", "rule") else "untrusted"
-            trusts.append(
-                str(
-                    body.get("trust")
-                    or (rules.trust_of(body["channel"]) if "channel" in body else own)
-                )
-            )
+            own = "hand" if entry.kind in ("edit", "answer", "verdict") else "unknown"
+            body = {"channel": own, **(entry.body or {})}
+            trusts.append(str(body.get("trust") or rules.trust_of(body["channel"])))
         for id_ in (*node.sources, *(to for kind, to in node.links if kind == "derived-from")):
-            if source := self.node(id_) or self.item(id_):
-                trusts.append(source.trust)
+            source = self.node(id_) or self.item(id_)
+            trusts += [source.trust] if source else []
         return rules.worst(*trusts)
 
-    def _kept(self, old: Item | None, hash_: str) -> bool:
-        query = "SELECT 1 FROM items WHERE hash = ? LIMIT 1"
-        return old.hash == hash_ if old else bool(self._rows(query, hash_))
-
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        return self._keeper.views.db.rows(query, *values) if self._begun() else []
-
-    def _node(self, path: str, trust: str, ts: int) -> Node | None:
-        try:
-            return replace(parse(path, (self.folder / path).read_bytes()), trust=trust, ts=ts)
-        except (BadNode, OSError):
-            return None
+        return self.views.db.rows(query, *values) if self._begun() else []
 
     def _page(self, name: str) -> str:
-        try:
-            return (
-                (self.folder / name).read_bytes()[:LIMIT].decode(errors="replace").replace("\0", "")
-            )
-        except OSError:
-            return ""
-
-    def _texts(self) -> Iterator[str]:
-        for path, _ in self._keeper.views.walk():
-            yield (self.folder / path).read_bytes().decode(errors="replace").casefold()
+        return (self.views.read(name) or b"").decode(errors="replace").replace("\0", "")
 
     def _dropper(self, gone: Collection[str], texts: Collection[str]) -> Callable[[str], bool]:
         """Whether a line holds one of the texts, or the mark of a node that is gone."""
-        marks = [f"-{id_[:12]}" for id_ in gone] + [
-            rules.one_line(text, LIMIT).casefold() for text in texts
-        ]
-        return lambda line: any(
-            mark in rules.one_line(line, LIMIT).casefold() for mark in marks if mark
-        )
-
-    def _scrub_copy(self, paths: Collection[str], dropped: Callable[[str], bool]) -> None:
-        copy = self.folder / "private" / "format-1"
-        for path in [path for path in copy.rglob("*") if path.is_file()]:
-            rows = path.read_text(errors="replace").splitlines(keepends=True)
-            left = (
-                []
-                if path.relative_to(copy).as_posix() in paths
-                else [row for row in rows if not dropped(row)]
-            )
-            if left != rows:
-                write_atomic(path, "".join(left))
+        marks = {f"-{id_[:12]}" for id_ in gone} | {_folded(text) for text in texts}
+        return lambda line: any(mark in _folded(line) for mark in marks)
 
 
-def _item_draft(each: NewItem, source: str, trust: str) -> tuple[Draft, str]:
-    url, text = rules.same_url(each.url) if each.url else "", rules.clean(each.text)
+def _folded(text: str) -> str:
+    return rules.one_line(text, LIMIT).casefold()
+
+
+def _without(data: bytes, dropped: Callable[[str], bool]) -> bytes:
+    rows = data.splitlines(keepends=True)
+    return b"".join(row for row in rows if not dropped(row.decode(errors="replace")))
+
+
+def _node(path: str, data: bytes, trust: str, ts: int) -> Node:
+    return replace(parse(path, data), trust=trust, ts=ts)
+
+
+def _item_body(each: NewItem, source: str) -> dict[str, Any]:
+    url, text, own = rules.same_url(each.url), rules.clean(each.text), rules.trust_of(source)
     title = rules.one_line(rules.clean(each.title) or text or url, 200)
+    body: dict[str, Any] = {"source": source, "external": each.external, "url": url, "title": title}
+    body |= {"text": text, "created": each.created, "tier": each.tier, "review": each.review}
+    body["tags"] = [rules.one_line(tag, 60).replace(" ", "-") for tag in each.tags]
+    body["trust"] = rules.worst(own, each.trust or own)
     # a bookmark is its address; two texts about one address are two
-    hash_ = rules.norm(f"{title}\n{text}" if text or not url else url)
-    body = {"source": source, "external": each.external, "url": url, "title": title, "text": text}
-    body |= {"created": each.created, "tier": each.tier, "review": each.review, "hash": hash_}
-    tags = [rules.one_line(tag, 60).replace(" ", "-") for tag in each.tags]
-    return Draft(
-        "item", {**body, "tags": tags, "trust": rules.worst(trust, each.trust or trust)}
-    ), hash_
+    return body | {"hash": rules.norm(f"{title}\n{text}" if text or not url else url)}
 
 
 def _node_document(node: Node) -> Document:

@@ -1,9 +1,8 @@
-"""The views on the disk: curated files, and items.sqlite with the items and what was last written of each
-file. Owns noticing that a hand was at a file, and never writing over it; knows no ledger.
+"""The views on the disk: items.sqlite with the items and what replay makes of each curated file, and the
+files themselves. Owns noticing that a hand was at a file, and never writing over it; knows no ledger.
 
-Invariants: a row says what a file holds (`sha`), or is about to hold (`pending`, committed before the file
-is touched), so that bytes which are neither were written by a hand; the comparison is made once more just
-before the rename."""
+Invariants: a row says what a file shall hold (`sha`, `data`) and what was last known to lie there (`disk`), so
+that bytes which are neither came from a hand; this is looked at once more just before a file is replaced."""
 
 from __future__ import annotations
 
@@ -14,8 +13,10 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
+from sqlite3 import Connection
 from typing import Any
 
 from exo.core.base.errors import HomeError
@@ -26,24 +27,10 @@ from exo.core.store.replay import FORMAT, File, Item, State, manifest_format
 from exo.core.store.words import norm
 
 FRAME = ("STORE.toml", "PACK.md", "INDEX.md", "nodes")  # gone: the store was deleted, not a belief
-_COLUMNS = tuple(Item.__dataclass_fields__)
-TABLES = f"""
-CREATE TABLE {{at}}.items (
-  {", ".join(f"{name} {'INTEGER' if name == 'ts' else 'TEXT'} NOT NULL" for name in _COLUMNS)},
-  PRIMARY KEY (id)) STRICT;
-CREATE TABLE {{at}}.files (
-  path TEXT PRIMARY KEY, stem TEXT NOT NULL, id TEXT NOT NULL, sha TEXT NOT NULL, pending TEXT NOT NULL,
-  mtime INTEGER NOT NULL, size INTEGER NOT NULL, trust TEXT NOT NULL, ts INTEGER NOT NULL,
-  entries TEXT NOT NULL, norm TEXT NOT NULL, fault TEXT NOT NULL, line INTEGER NOT NULL, data BLOB) STRICT;
-CREATE INDEX {{at}}.items_hash ON items (hash);
-CREATE INDEX {{at}}.files_stem ON files (stem);
-CREATE INDEX {{at}}.files_id ON files (id);
-"""
-SCHEMA = (
-    f"PRAGMA secure_delete = ON;\n{TABLES.format(at='main')}"
-    "CREATE TABLE changes (rev INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE) STRICT;\n"
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;\n"
-)
+GONE = "-"  # the hash of no file
+_ITEM = tuple(Item.__dataclass_fields__)
+_FILE = ("path", "stem", "id", "sha", "trust", "ts", "entries", "norm", "fault", "line", "data")
+_TWICE = "id <> '' AND id IN (SELECT id FROM files GROUP BY id HAVING count(*) > 1)"
 _RACY = 50_000_000  # nanoseconds within which a second write may keep a file's time
 
 
@@ -61,267 +48,244 @@ class Finding:
 
 
 def sha(data: bytes | None) -> str:
-    """The hash of a file's bytes, "-" for no file."""
-    return "-" if data is None else hashlib.sha256(data).hexdigest()
+    """The hash of a file's bytes."""
+    return GONE if data is None else hashlib.sha256(data).hexdigest()
+
+
+def open_database(path: Path) -> Database:
+    """items.sqlite; made anew where it is no database, since it is a view. Raises HomeError, StorageError."""
+    schema = Path(__file__).with_name("items.sql").read_text()
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        if file.read(15) not in (b"", b"SQLite format 3"):
+            drop_database(path)
+    return Database(path, schema, 1)
+
+
+def drop_database(path: Path) -> None:
+    for ending in ("", "-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 class Views:
-    """The views below `folder`; at another schema than main: an attached database that holds the bytes too."""
+    """The views of the store in `folder`. What writes rows takes the transaction it belongs to."""
 
-    def __init__(self, folder: Path, database: Database, at: str = "main") -> None:
-        self.folder, self.db, self.at = folder, database, at
+    def __init__(self, folder: Path, database: Database) -> None:
+        self.folder, self.db = folder, database
         self.named: dict[str, str] = {}  # files that cannot be kept, and why
-        self.told: dict[
-            str, set[str]
-        ] = {}  # hashes of hand edits that are recorded and not yet applied
 
-    # ---- what replay reads ---------------------------------------------------------------------------
+    # ---- what replay reads -----------------------------------------------------------------------
 
     def file(self, path: str) -> File | None:
-        columns = "sha, pending, trust, ts, entries, data"
-        rows = self.db.rows(f"SELECT {columns} FROM {self.at}.files WHERE path = ?", path)
-        if not rows or not rows[0][0]:
-            return None
-        known, pending, trust, ts, entries, data = rows[0]
-        if self.at == "main":
-            data = self._read(path)
-            if data is None and "-" in self.told.get(path, ()):
-                return None
-            if sha(data) not in {known, pending, *self.told.get(path, ())} or data is None:
-                raise Raced(f"read {path}", "it was changed just now", "try again")
-        return File(data, trust, ts, tuple(entries.split()))
+        query = "SELECT data, trust, ts, entries FROM files WHERE path = ? AND data IS NOT NULL"
+        rows = self.db.rows(query, path)
+        return next((File(*row[:3], tuple(row[3].split())) for row in rows), None)  # type: ignore[call-arg]
 
     def paths(self, id_: str) -> list[str]:
-        query = f"SELECT path FROM {self.at}.files WHERE stem = ? AND sha <> ''"
-        return [row[0] for row in self.db.rows(query, id_)]
+        return [row[0] for row in self.db.rows("SELECT path FROM files WHERE stem = ?", id_)]
 
     def item(self, id_: str) -> Item | None:
         return next(self.items("WHERE id = ?", id_), None)
 
     def items(self, where: str = "ORDER BY id", *values: object) -> Iterator[Item]:
         """Items as they are stored, read a few at a time."""
-        query = f"SELECT {', '.join(_COLUMNS)} FROM {self.at}.items {where}"
+        query = f"SELECT {', '.join(_ITEM)} FROM items {where}"
         return (Item(*row) for row in self.db.link.execute(query, values))
-
-    # ---- what is known of the whole --------------------------------------------------------------------
 
     def meta(self, key: str) -> Any:
         rows = self.db.rows("SELECT value FROM meta WHERE key = ?", key)
         return json.loads(rows[0][0]) if rows else None
 
-    def revision(self) -> int:
-        return int(self.db.rows("SELECT ifnull(max(rev), 0) FROM changes")[0][0])
-
     def faults(self) -> list[Finding]:
         """What does not parse, two nodes of one id, and what cannot be kept."""
-        query = "SELECT path, line, fault FROM main.files WHERE fault <> ''"
-        twice = (
-            "SELECT path, 0, 'its id ' || id || ' is that of another node' FROM main.files WHERE id IN"
-            " (SELECT id FROM main.files WHERE id <> '' GROUP BY id HAVING count(*) > 1)"
+        twice = f"SELECT path, 0, 'another node has its id ' || id FROM files WHERE {_TWICE}"
+        left = "SELECT path, 0, 'something else lies in its place' FROM files WHERE sha <> disk"
+        faults = "SELECT path, line, fault FROM files WHERE fault <> ''"
+        rows = self.db.rows(f"{faults} UNION {twice} UNION {left} AND path <> 'STORE.toml'")
+        found = [Finding(*row) for row in rows]
+        return found + [Finding(path, 0, why) for path, why in sorted(self.named.items())]
+
+    # ---- rows ------------------------------------------------------------------------------------
+
+    def put(self, link: Connection, state: State) -> None:
+        """Store the changes of `state`; each id that changed gets the next revision."""
+        update = ", ".join(f"{name} = excluded.{name}" for name in _FILE[1:])
+        marks = ", ".join("?" * len(_FILE))
+        insert = f"INSERT INTO files ({', '.join(_FILE)}) VALUES ({marks})"
+        for path, file in state.files.items():
+            old = link.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone() or ("",)
+            row = _row(path, file)
+            link.execute(f"{insert} ON CONFLICT (path) DO UPDATE SET {update}", row)
+            self.touch(link, {old[0], row[2]} - {""} or {path})
+        link.executemany("DELETE FROM items WHERE id = ?", ((id_,) for id_ in state.items))
+        rows = map(attrgetter(*_ITEM), filter(None, state.items.values()))
+        link.executemany(f"INSERT INTO items VALUES ({', '.join('?' * len(_ITEM))})", rows)
+        self.touch(link, state.items)
+
+    def touch(self, link: Connection, ids: Iterable[str]) -> None:
+        link.executemany("INSERT OR REPLACE INTO changes (id) VALUES (?)", ((id_,) for id_ in ids))
+
+    def remember(self, link: Connection, **values: Any) -> None:
+        rows = [(key, json.dumps(value)) for key, value in values.items()]
+        link.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+    def mark(self, link: Connection, path: str, hash_: str, info: os.stat_result | None) -> None:
+        """Note what lies on the disk. A file as young as this may be written again in the same tick: it
+        gets no time and is read once more."""
+        young = info is None or time.time_ns() - info.st_mtime_ns < _RACY
+        row = (
+            path,
+            hash_,
+            0 if young or not info else info.st_mtime_ns,
+            info.st_size if info else 0,
         )
-        found = {Finding(*row) for row in self.db.rows(f"{query} UNION {twice}")}
-        found |= {Finding(path, 0, what) for path, what in self.named.items()}
-        return sorted(found, key=lambda each: (each.path, each.line))
+        rule = "SET disk = excluded.disk, mtime = excluded.mtime, size = excluded.size"
+        insert = "INSERT INTO files (path, disk, mtime, size) VALUES (?, ?, ?, ?)"
+        link.execute(f"{insert} ON CONFLICT (path) DO UPDATE {rule}", row)
+
+    # ---- the disk --------------------------------------------------------------------------------
 
     def stands(self) -> bool:
         """Whether the frame is there: only then a missing file was deleted by a hand."""
         return all((self.folder / name).exists() for name in FRAME)
 
-    def by_hand(self) -> dict[str, bytes | None]:
-        """Files whose bytes are not ours, None where a hand deleted one. Reads only what has another time
-        or size than when it was written."""
-        columns = "path, sha, pending, mtime, size FROM main.files"
-        rows = {row[0]: row[1:] for row in self.db.rows(f"SELECT {columns}")}
-        found: dict[str, bytes | None] = {}
-        same: list[tuple[int, int, str]] = []
-        self.named.clear()
-        for path, info in self.walk():
-            known, pending, mtime, size = rows.pop(path, ("", "", 0, 0))
-            if (mtime, size) == (info.st_mtime_ns, info.st_size):
+    def by_hand(self) -> dict[str, tuple[bytes | None, os.stat_result | None]]:
+        """Files whose bytes are not ours (None: a hand deleted it), with what the disk said of them before.
+        Reads only what has another time or size than when it was written."""
+        columns = self.db.rows("SELECT path, sha, disk, mtime, size FROM files")
+        rows = {path: row for path, *row in columns}
+        found: dict[str, tuple[bytes | None, os.stat_result | None]] = {}
+        same = []
+        for path, info in self.walk(rows):
+            want, disk, *times = rows.pop(path, ("", "", 0, 0))
+            if times == [info.st_mtime_ns, info.st_size]:
                 continue
-            data = self._read(path)
-            if data is not None and sha(data) in (known, pending):
-                same.append((*_times(info), path))
+            data = self.read(path)
+            if data is not None and sha(data) in (want, disk):
+                same.append((path, sha(data), info))
             elif data is not None:
-                found[path] = data
+                found[path] = data, info
+        blocked = tuple(f"{path}/" for path in self.named)
+        for path, (_, disk, *_) in rows.items():
+            ours = safe_path(path) or path == "STORE.toml" and not (self.folder / path).exists()
+            if disk not in ("", GONE) and ours and not f"{path}/".startswith(blocked):
+                found[path] = None, None
         if same:
             with self.db.transaction() as link:
-                link.executemany("UPDATE main.files SET mtime = ?, size = ? WHERE path = ?", same)
-        blocked = tuple(f"{path}/" for path in self.named)
-        for path, (known, _, mtime, _) in rows.items():
-            here = known and mtime >= 0 and safe_path(path) and not f"{path}/".startswith(blocked)
-            if here and self.stands():
-                found[path] = None
+                for each in same:
+                    self.mark(link, *each)
         return found
 
-    def walk(self) -> Iterator[tuple[str, os.stat_result]]:
-        """Every curated file that can be kept; what cannot is put into `named`."""
-        queue = ["PACK.md", "INDEX.md", "nodes", "policies", "skills"]
+    def walk(self, known: Iterable[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
+        """Every curated file that can be kept (the name of a `known` one is fine); what cannot goes into
+        `named`."""
+        self.named.clear()
+        queue, root = ["PACK.md", "INDEX.md", "nodes", "policies", "skills"], str(self.folder)
         while queue:
             path = queue.pop()
             try:
-                info = os.lstat(self.folder / path)
+                info = os.lstat(f"{root}/{path}")
                 if stat.S_ISDIR(info.st_mode):
-                    with os.scandir(self.folder / path) as entries:
-                        queue += [f"{path}/{each.name}" for each in entries if _seen(each.name)]
-                elif why := _refused(path, info):
+                    names = os.listdir(f"{root}/{path}")  # noqa: PTH208 - a third of iterdir's time
+                    queue += [f"{path}/{name}" for name in names if _seen(name)]
+                elif why := _refused(info) or (
+                    "" if path in known or safe_path(path) else _BAD_NAME
+                ):
                     self.named[path.encode("utf-8", "replace").decode()] = why
                 else:
                     yield path, info
-            except (FileNotFoundError, NotADirectoryError):
+            except FileNotFoundError:
                 continue
             except OSError as error:
                 self.named[path] = f"it cannot be read: {error.strerror}"
 
-    # ---- writing -----------------------------------------------------------------------------------------
-
-    def flush(self, state: State, meta: dict[str, Any]) -> None:
-        """Make the changes of `state` ours. Interrupted anywhere, it is done again by the next call.
-        Raises Raced, StorageError."""
-        files = sorted(state.files.items())
-        if self.at == "main" and files:
-            with self.db.transaction() as link:
-                self.promise(
-                    link, ((path, sha(file.data if file else None)) for path, file in files)
-                )
-            for path, file in files:
-                self.write(path, file.data if file else None)
-        with self.db.transaction() as link:
-            for path, file in files:
-                old = link.execute(
-                    f"SELECT id FROM {self.at}.files WHERE path = ?", (path,)
-                ).fetchone()
-                row = self.row(path, file)
-                link.execute(f"DELETE FROM {self.at}.files WHERE path = ?", (path,))
-                if row:
-                    link.execute(f"INSERT INTO {self.at}.files VALUES ({', '.join('?' * 14)})", row)
-                if self.at == "main":
-                    self.touch(link, {*(old or ()), row[2] if row else ""} - {""} or {path})
-            self.put(link, state.items)
-            if self.at == "main":
-                self.touch(link, state.items)
-                self.remember(link, meta)
-
-    def promise(self, link: Any, hashes: Iterable[tuple[str, str]]) -> None:
-        """Say what files are about to hold."""
-        new = "VALUES (?, '', '', '', ?, 0, 0, '', 0, '', '', '', 0, NULL)"
-        rule = "ON CONFLICT (path) DO UPDATE SET pending = excluded.pending"
-        link.executemany(f"INSERT INTO main.files {new} {rule}", hashes)
-
-    def put(self, link: Any, items: dict[str, Item | None]) -> None:
-        """Store items under their ids; None: gone."""
-        marks = ", ".join("?" * len(_COLUMNS))
-        link.executemany(f"DELETE FROM {self.at}.items WHERE id = ?", ((id_,) for id_ in items))
-        rows = (astuple(item) for item in items.values() if item is not None)
-        link.executemany(f"INSERT INTO {self.at}.items VALUES ({marks})", rows)
-
-    def touch(self, link: Any, ids: Iterable[str]) -> None:
-        """Note that these ids changed: each gets the next revision."""
-        link.executemany(
-            "INSERT OR REPLACE INTO changes (id) VALUES (?)", ((each,) for each in ids)
+    def project(self) -> list[str]:
+        """Write every file that is not yet as it shall be; returns their paths. Raises Raced when a hand
+        was there first, StorageError."""
+        written = []
+        rows = self.db.rows(
+            "SELECT path, sha, disk, data FROM files WHERE sha <> disk ORDER BY path"
         )
+        for path, want, disk, data in rows:
+            if self._blocked(path) or path == "STORE.toml" and self._manifest_stands():
+                continue
+            if sha(self.read(path)) != want:
+                self._write(path, data, {want, disk, GONE})
+                written.append(path)
+            info = None if data is None else os.lstat(self.folder / path)
+            with self.db.transaction() as link:
+                self.mark(link, path, want, info)
+                link.execute("DELETE FROM files WHERE sha = ? AND disk = ?", (GONE, GONE))
+        return written
 
-    def remember(self, link: Any, meta: dict[str, Any]) -> None:
-        rows = [(key, json.dumps(value)) for key, value in meta.items()]
-        link.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
-
-    def row(self, path: str, file: File | None) -> tuple[Any, ...] | None:
-        """The row of a file as it lies on the disk now; None when there is none."""
-        if file is None:
-            return None
-        id_, text, fault, line = "", "", "", 0
-        try:
-            if path.startswith("nodes/"):
-                node = parse(path, file.data)
-                id_, text = node.id, "" if node.valid_until else norm(node.text)
-            elif path.endswith(".toml"):
-                toml_table(path, text_of(path, file.data))
-            else:
-                text_of(path, file.data)
-        except BadNode as error:
-            fault, line = error.why, error.line
-        times = (-1, -1)  # it could not be written: no hand deleted it
-        if self.at == "main":
-            with suppress(FileNotFoundError, NotADirectoryError):
-                times = _times(os.lstat(self.folder / path))
-        data = file.data if self.at != "main" else None
-        stem = PurePosixPath(path).stem if path.startswith("nodes/") else ""
-        known = (path, stem, id_, sha(file.data), "", *times, file.trust, file.ts)
-        return (*known, " ".join(file.entries), text, fault, line, data)
-
-    def write(self, path: str, data: bytes | None) -> bool:
-        """Bring one file to `data`, unless it is so, cannot be ours, or a hand was at it (Raced). Returns
-        whether it was written."""
+    def _write(self, path: str, data: bytes | None, ours: set[str]) -> None:
         full = self.folder / path
-        if os.path.lexists(full) and _refused(path, os.lstat(full)) or not self._inside(full):
-            self.named[path] = "it is no plain file of this store"
-            return False
-        known = self.db.rows("SELECT sha, pending FROM main.files WHERE path = ?", path)
-        ours = {"-", sha(data), *(known[0] if known else ()), *self.told.get(path, ())}
 
         def check() -> None:
-            now = self._read(path)
-            if path == "STORE.toml" and now is not None and manifest_format(now) < FORMAT:
-                return
-            if sha(now) not in ours:
+            if path != "STORE.toml" and sha(self.read(path)) not in ours:
                 raise Raced(f"write {full}", "it was changed just now", "try again")
 
-        now = self._read(path)
-        if sha(now) == sha(data) or path == "STORE.toml" and now and manifest_format(now) >= FORMAT:
-            return False
-        make_folder(full.parent)
         if data is not None:
+            make_folder(full.parent)
             write_atomic(full, data, check=check)
         else:
             check()
             full.unlink(missing_ok=True)
-            sync_folder(full.parent)
-        return True
+            if full.parent.is_dir():
+                sync_folder(full.parent)
 
-    def retime(self, link: Any, paths: Iterable[str]) -> None:
-        """Note the times of files as they lie there now; what could not be written has none."""
-        for path in paths:
-            data = self._read(path)
-            times = _times(os.lstat(self.folder / path)) if data is not None else (-1, -1)
-            set_ = "UPDATE main.files SET mtime = ?, size = ? WHERE path = ? AND sha = ?"
-            link.execute(set_, (*times, path, sha(data)))
+    def _blocked(self, path: str) -> bool:
+        """Whether something lies there that is not ours to replace, or its folder leads elsewhere."""
+        full = self.folder / path
+        above = [each for each in full.parents if each.is_relative_to(self.folder)][:-1]
+        real = all(not each.is_symlink() and (each.is_dir() or not each.exists()) for each in above)
+        return not real or os.path.lexists(full) and bool(_refused(os.lstat(full)))
 
-    def _inside(self, full: Path) -> bool:
-        folders = (full.parent, full.parent.parent)
-        plain = all(each.is_dir() or not os.path.lexists(each) for each in folders)
-        return plain and full.parent.resolve().is_relative_to(self.folder.resolve())
+    def _manifest_stands(self) -> bool:
+        data = self.read("STORE.toml")
+        return data is not None and manifest_format(data) >= FORMAT
 
-    def _read(self, path: str) -> bytes | None:
+    def read(self, path: str) -> bytes | None:
         """The bytes of a plain file of bounded size, None for anything else."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            handle = os.open(self.folder / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(
+                f"{self.folder}/{path}", "rb", opener=lambda name, _: os.open(name, flags)
+            ) as file:
+                data = None if _refused(os.fstat(file.fileno())) else file.read(LIMIT + 1)
         except OSError:
             return None
-        with os.fdopen(handle, "rb") as file:
-            plain = stat.S_ISREG(os.fstat(handle).st_mode)
-            data = file.read(LIMIT + 1) if plain else None
         return data if data is not None and len(data) <= LIMIT else None
 
 
-def _times(info: os.stat_result) -> tuple[int, int]:
-    """Time and size to know a file by; a file as young as this may be written again in the same tick."""
-    age = time.time_ns() - info.st_mtime_ns
-    return (info.st_mtime_ns if age > _RACY else 0), info.st_size
+def _row(path: str, file: File | None) -> tuple[Any, ...]:
+    """The columns _FILE of a file; what does not parse has its fault, and no id."""
+    if file is None:
+        return (path, "", "", GONE, "self", 0, "", "", "", 0, None)
+    stem, id_, text, fault, line = "", "", "", "", 0
+    try:
+        if path.startswith("nodes/"):
+            stem = PurePosixPath(path).stem
+            node = parse(path, file.data)
+            id_, text = node.id, "" if node.valid_until else norm(node.text)
+        elif path.endswith(".toml"):
+            toml_table(path, text_of(path, file.data))
+        else:
+            text_of(path, file.data)
+    except BadNode as error:
+        fault, line = error.why, error.line
+    known = (path, stem, id_, sha(file.data), file.trust, file.ts, " ".join(file.entries))
+    return (*known, text, fault, line, file.data)
 
 
 def _seen(name: str) -> bool:
     return not name.startswith((".", "#")) and not name.endswith("~")
 
 
-def _refused(path: str, info: os.stat_result) -> str:
-    if stat.S_ISLNK(info.st_mode):
-        return "it is a link; only plain files are read"
+_BAD_NAME = "its name cannot be kept: letters, digits, . _ - are"
+
+
+def _refused(info: os.stat_result) -> str:
     if not stat.S_ISREG(info.st_mode):
-        return "it is no plain file"
-    if info.st_size > LIMIT:
-        return f"it is too large: {info.st_size} bytes, at most {LIMIT} are read"
-    return (
-        ""
-        if safe_path(path) or path == "STORE.toml"
-        else "its name cannot be kept: letters, digits, . _ -"
-    )
+        return "it is a link or no plain file"
+    large = f"it is too large: {info.st_size} bytes, at most {LIMIT} are read"
+    return large if info.st_size > LIMIT else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -307,6 +308,14 @@ def test_any_text_makes_a_note_or_says_why_not(text: str) -> None:
     assert item.title and "\0" not in item.text
 
 
+def test_without_the_library_the_command_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(ExoError, match="PyYAML is missing; pip install"):
+        list(markdown.read(tmp_path))
+
+
 def test_a_path_that_is_no_folder_is_named(tmp_path: Path, file: Callable[..., Path]) -> None:
     for path in (tmp_path / "none", file("x")):
         with pytest.raises(ExoError, match="name a folder"):
@@ -375,6 +384,25 @@ def test_a_tag_without_end_stops_the_reading(file: Callable[..., Path]) -> None:
     read = Read(bookmarks.read(path))
     assert [item.title for item in read.items] == ["one"]
     assert list(read.whys("failed").values()) == ["a tag without an end; the rest is not read"]
+
+
+@given(st.text(alphabet="<>!/[]-?aAdDhH3\"'= &;#x\n", max_size=80))
+def test_any_markup_is_read_or_named(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.html"
+    path.write_text(f"{text}<DL><A HREF='https://example.org/'>title</A>{text}")
+    for each in bookmarks.read(path):
+        assert isinstance(each, Passed) or each.url
+
+
+@pytest.mark.parametrize("text", ["<![x[", "<!x[", "<![", "<!DOCTYPE x [<!y"])
+def test_markup_that_is_none_is_passed_over(file: Callable[..., Path], text: str) -> None:
+    read = Read(bookmarks.read(file(f"<DL><A HREF='https://example.org/'>one</A><DT>{text}>")))
+    assert [item.title for item in read.items] == ["one"]
+
+
+def test_words_between_many_tags_take_linear_time(file: Callable[..., Path]) -> None:
+    path = file("<A HREF='https://example.org/'>" + "x<b>" * 200_000)
+    assert len(Read(bookmarks.read(path)).items) == 1
 
 
 def test_another_file_is_no_bookmarks(file: Callable[..., Path]) -> None:

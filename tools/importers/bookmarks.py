@@ -59,12 +59,19 @@ class _Parser(HTMLParser):
         self._folder = ""  # named by <H3>, entered by <DL>
         self._into = ""  # which words are being read: title, folder, text
         self._words: list[str] = []
+        self._length = 0
         self._link: dict[str, str] | None = None
         self._ready: list[NewItem | Passed] = []
 
     def taken(self) -> list[NewItem | Passed]:
         ready, self._ready = self._ready, []
         return ready
+
+    def parse_html_declaration(self, i: int) -> int:
+        """Python's own raises AssertionError for `<![`; browsers take it for a comment."""
+        if self.rawdata.startswith("<![", i):
+            return self.parse_bogus_comment(i, report=False)
+        return super().parse_html_declaration(i)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
@@ -97,8 +104,9 @@ class _Parser(HTMLParser):
                 self._folders.pop()
 
     def handle_data(self, data: str) -> None:
-        if self._into and sum(map(len, self._words)) < LONGEST:
+        if self._into and self._length < LONGEST:
             self._words.append(data)
+            self._length += len(data)
 
     def end(self) -> None:
         """The bookmark that is open is complete: what comes next cannot belong to it."""
@@ -109,7 +117,7 @@ class _Parser(HTMLParser):
 
     def _close_words(self) -> None:
         words, into = plain("".join(self._words)).strip(), self._into
-        self._words, self._into = [], ""
+        self._words, self._length, self._into = [], 0, ""
         if into == "folder":
             self._folder = "" if self._folder == "-" else one_line(words, 80)
         elif into and self._link is not None:

@@ -13,6 +13,7 @@ from exo.core.base.home import Home
 from exo.core.ledger.ledger import Ledger
 from exo.core.store.store import Store
 from exo.tools.clock import FakeClock
+from exo.tools.store_lint import lint
 
 
 class Bench:
@@ -69,6 +70,9 @@ class Bench:
 
     def edits(self) -> list[dict[str, Any]]:
         return [entry.body or {} for entry in self.ledger.entries(kinds=("edit",))]
+
+    def lint(self) -> Any:
+        return lint(self.store)
 
     def second(self) -> Store:
         """The same store in another process."""

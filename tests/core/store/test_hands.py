@@ -133,7 +133,7 @@ def test_what_does_not_parse_is_kept_and_named(bench: Any, node: Any, what: str)
     assert [d.id for d in bench.store.documents()] == []
     bench.store.rebuild()
     assert bench.read(node.path) == BROKEN[what]
-    assert node.path in {finding.path for finding in bench.store.lint()[0]}
+    assert node.path in {finding.path for finding in bench.lint()[0]}
     bench.delete_views()
     assert [fault.path for fault in bench.store.rebuild().faults] == [node.path]
     assert bench.read(node.path) == BROKEN[what]
@@ -206,9 +206,9 @@ def test_nothing_is_written_through_a_link(bench: Any, node: Any, tmp_path: Path
     shutil.rmtree(bench.folder / "nodes")
     (bench.folder / "nodes").symlink_to(outside)
     before = sorted(outside.rglob("*"))
-    with pytest.raises(Exception, match="no plain file of this store"):
-        bench.store.remember("I like coffee")
+    node = bench.store.remember("I like coffee")
     bench.store.sync()
+    assert {finding.path for finding in bench.lint()[0]} >= {"nodes", node.path}
     assert sorted(outside.rglob("*")) == before
     assert bench.edits() == []
     (bench.folder / "nodes").unlink()
@@ -233,7 +233,7 @@ def test_what_editors_leave_is_not_looked_at(bench: Any, node: Any) -> None:
         bench.write(name, "x")
     bench.store.sync()
     assert bench.edits() == []
-    assert bench.store.lint() == ([], [])
+    assert bench.lint() == ([], [])
 
 
 def test_a_fifo_does_not_hang(bench: Any, node: Any) -> None:
@@ -244,9 +244,8 @@ def test_a_fifo_does_not_hang(bench: Any, node: Any) -> None:
 
 def test_a_file_where_a_folder_should_be(bench: Any, node: Any) -> None:
     bench.write("nodes/rules", "not a folder")
-    with pytest.raises(Exception, match="rule-"):
-        bench.store.rule("Never shout")
-    bench.store.sync()
+    rule = bench.store.rule("Never shout")
+    assert rule.path in {finding.path for finding in bench.lint()[0]}
     assert "Never shout" in bench.store.pack()
     (bench.folder / "nodes" / "rules").unlink()
     bench.store.rebuild()

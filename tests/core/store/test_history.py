@@ -175,7 +175,7 @@ def test_items_and_notes_are_forgotten(bench: Any) -> None:
     bench.store.init({})
     bench.store.add_items([NewItem("1", RARE), NewItem("2", "another")], "bookmarks", "/x")
     note = bench.store.note(RARE, channel="typed")
-    item = next(item for item in bench.store.items() if item.title == RARE)
+    item = next(item for item in bench.store.items() if item.kind == "item" and item.title == RARE)
     forget(bench, note.id, [RARE])
     forget(bench, item.id, [RARE])
     assert left(bench) == []

@@ -33,7 +33,7 @@ def linted(bench: Any) -> Any:
     def run(path: str, text: str) -> tuple[list[Any], list[Any]]:
         bench.write(path, text)
         bench.store.sync()
-        found = bench.store.lint()
+        found = bench.lint()
         return tuple([(row.path, row.line, row.what) for row in rows] for rows in found)  # type: ignore[return-value]
 
     return run
@@ -77,7 +77,7 @@ def test_a_missing_page_and_an_unknown_node_are_errors(linted: Any, bench: Any) 
     errors, _ = linted("INDEX.md", "# Index\n- tea -> nobody\n")
     assert errors == [("INDEX.md", 2, "it names the unknown node nobody")]
     (bench.folder / "PACK.md").unlink()
-    assert ("PACK.md", "it is missing") in [(row.path, row.what) for row in bench.store.lint()[0]]
+    assert ("PACK.md", "it is missing") in [(row.path, row.what) for row in bench.lint()[0]]
 
 
 def test_a_broken_file_is_an_error_with_its_line(linted: Any) -> None:
@@ -120,7 +120,7 @@ def test_a_plain_line_is_no_error(linted: Any, line: str) -> None:
 def test_the_persons_own_secret_is_kept_and_named(bench: Any) -> None:
     kept = bench.store.remember("My door code: PIN = 4711")
     assert "4711" in kept.text
-    assert kept.path in {row.path for row in bench.store.lint()[0]}
+    assert kept.path in {row.path for row in bench.lint()[0]}
 
 
 def test_a_pack_longer_than_a_page_is_a_warning(linted: Any) -> None:

@@ -38,7 +38,7 @@ def test_init_makes_the_store_and_is_idempotent(bench: Any) -> None:
     assert bench.ledger.position() == entries
     bench.store.init({"languages": "fr"})
     assert bench.read("PACK.md") == files["PACK.md"].replace(b"en, de", b"fr")
-    assert bench.store.lint() == ([], [])
+    assert bench.lint() == ([], [])
 
 
 def test_private_things_are_private(bench: Any) -> None:
@@ -68,7 +68,7 @@ def test_a_sentence_says_what_it_is(bench: Any, text: str, kind: str) -> None:
     node = bench.store.remember(text)
     assert node.type == kind
     assert node.id.startswith(f"{kind}-")
-    assert bench.store.lint() == ([], [])
+    assert bench.lint() == ([], [])
 
 
 def test_the_node_carries_what_was_said_and_no_word_of_it_in_its_name(bench: Any) -> None:
@@ -88,7 +88,7 @@ def test_any_text_is_kept(bench: Any, text: str) -> None:
     node = bench.store.remember(text)
     kept = text.replace("\0", "").encode("utf-8", "replace").decode().strip()
     assert bench.again().node(node.id).text == kept + "\n"
-    assert bench.store.lint()[0] == []
+    assert bench.lint()[0] == []
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\0", "x" * 600_000])
@@ -334,7 +334,7 @@ def test_sync_with_nothing_new_reads_no_file(bench: Any, monkeypatch: pytest.Mon
     time.sleep(0.06)  # files younger than a tick of the clock are read once more
     bench.store.sync()
     read: list[str] = []
-    monkeypatch.setattr(type(bench.store._keeper.views), "_read", lambda self, path: read.append(path))
+    monkeypatch.setattr(type(bench.store._keeper.views), "read", lambda self, path: read.append(path))
     assert bench.store.sync() == set()
     assert read == []
 

@@ -1,11 +1,11 @@
-"""What is wrong in the curated files of a store, and what may be. Owns the checks; changes nothing.
+"""What is wrong in the curated files of a store, and what may be: `exo store lint`. Owns the checks; changes
+nothing.
 
 Invariant: the empty template has no findings; every finding names its file, and its line where there is one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
@@ -22,7 +22,8 @@ from exo.core.store.nodes import (
     front,
     text_of,
 )
-from exo.core.store.views import FRAME, Finding, Views
+from exo.core.store.store import Store
+from exo.core.store.views import FRAME, Finding
 
 PAGE = 8000  # characters that PACK.md may have: it is read on every request
 _CHOICES = {"type": TYPES, "confidence": CONFIDENCE, "stability": STABILITY}
@@ -36,8 +37,9 @@ _PHONE = re.compile(
 _NAMING = re.compile(r"\s(?:is|ist|lautet|est|es|war|was)\s")
 
 
-def lint(views: Views, resolves: Callable[[str], bool]) -> tuple[list[Finding], list[Finding]]:
-    """(errors, warnings); `resolves` says whether a ledger id is known."""
+def lint(store: Store) -> tuple[list[Finding], list[Finding]]:
+    """(errors, warnings) of the files as they lie there now."""
+    views = store.views
     errors, warnings = set(views.faults()), set[Finding]()
     errors |= {
         Finding(name, 0, "it is missing") for name in FRAME if not (views.folder / name).exists()
@@ -69,7 +71,7 @@ def lint(views: Views, resolves: Callable[[str], bool]) -> tuple[list[Finding], 
                     )
                 )
         for source in table.get("sources", ()):
-            if _ENTRY.fullmatch(str(source)) and not resolves(str(source)):
+            if _ENTRY.fullmatch(str(source)) and not store.entry_of(str(source)):
                 what = f"its source {str(source)[:12]} is not in the ledger"
                 warnings.add(Finding(path, _line(lines, "sources"), what))
     for path, text in texts.items():
