@@ -321,9 +321,9 @@ def report(results: Results) -> str:
     for stratum in _strata(results):
         asked = results.of("", stratum)
         better, apart = _bar(results, asked)
-        cells = [_difference(results, method, better, asked) for method in apart]
+        over = [_difference(results, method, better, asked) for method in apart]
         within = ", ".join("yes" if each >= -1 else "**no**" for each in apart.values())
-        lines.append(f"| {stratum} | {better} | {' | '.join(cells)} | {within} |")
+        lines.append(f"| {stratum} | {better} | {' | '.join(over)} | {within} |")
     return "\n".join(lines)
 
 
