@@ -113,15 +113,8 @@ class Keeper:
                 return gone
             with views.db.transaction() as link:
                 self._apply(link, done)
-        self._project()
+        views.project()
         return set()
-
-    def _project(self) -> list[str]:
-        written, now = self.views.project(), self.views.meta("position")
-        if self.views.meta("projected") != now:
-            with self.views.db.transaction() as link:
-                self.views.remember(link, projected=now)
-        return written
 
     def record(self) -> Collection[str]:
         """Append hand edits to the ledger: the exact bytes, and what entries that were not yet applied make
@@ -268,7 +261,8 @@ class Keeper:
         for name in ("nodes", "policies", "skills"):
             with contextlib.suppress(FileExistsError):
                 (self.folder / name).mkdir(mode=0o700)
-        written, views = self._project(), self.views
+        views = self.views
+        written = views.project()
         views.by_hand()  # names what cannot be kept
         count = "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM items)"
         files, items = views.db.rows(count)[0]
