@@ -7,6 +7,7 @@ its line, and nothing here repairs it."""
 from __future__ import annotations
 
 import datetime
+import json
 import re
 import tomllib
 from dataclasses import dataclass, replace
@@ -29,15 +30,6 @@ LIMIT = 1_000_000  # bytes; a curated file above this is named and left alone
 ROOTS = ("PACK.md", "INDEX.md", "nodes/", "policies/", "skills/")  # what a person may edit
 _NAME = re.compile(r"[^\W_](?:[\w.-]{0,98}\w)?")
 _PLACE = re.compile(r"at line (\d+)")
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\n": "\\n",
-    "\t": "\\t",
-    "\r": "\\r",
-    "\b": "\\b",
-    "\f": "\\f",
-}
 
 
 class BadNode(HomeError, ValueError):
@@ -131,12 +123,11 @@ def parse(path: str, data: bytes) -> Node:
     Raises BadNode."""
     table, text = front(path, data)
     stem, domain = PurePosixPath(path).stem, PurePosixPath(path).parent.name
-    fits = {
-        key: value
-        for key, value in table.items()
-        if key in LISTS or not isinstance(value, list | dict)
+    wrong = {
+        key for key, each in table.items() if key not in LISTS and isinstance(each, list | dict)
     }
-    return node_of({"id": stem, "title": stem, "domain": domain} | fits, text)
+    given = {key: each for key, each in table.items() if key not in wrong}
+    return node_of({"id": stem, "title": stem, "domain": domain} | given, text)
 
 
 def node_of(table: dict[str, Any], text: str) -> Node:
@@ -182,17 +173,12 @@ def render(node: Node) -> bytes:
 
 
 def toml(value: object) -> str:
-    """A string, list or table as TOML on one line."""
+    """A string, list or table as TOML on one line; its strings are those of JSON, DEL apart."""
     if isinstance(value, list):
         return f"[{', '.join(map(toml, value))}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key} = {toml(each)}' for key, each in value.items())}}}"
-    return '"' + "".join(map(_escaped, str(value))) + '"'
-
-
-def _escaped(char: str) -> str:
-    control = ord(char) < 32 or ord(char) == 127
-    return _ESCAPES.get(char) or (f"\\u{ord(char):04X}" if control else char)
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def changed(path: str, data: bytes, **values: Any) -> bytes:

@@ -189,7 +189,7 @@ class Store:
                 counts.seen += len(batch)
                 if drafts:
                     self._ledger.append(*drafts.values())
-                    self._synced()
+                    self._synced(look=False)
                 if progress is not None:
                     progress(counts.seen)
             if counts.new:
@@ -366,7 +366,7 @@ class Store:
             curated = any(entry.kind in FILE_KINDS for entry in entries)
             if curated:
                 self._history.promise()
-            self._keeper.erase(gone, kept)
+            self._keeper.erase(entries, kept)
             single = {each for text in words for each in re.findall(r"\w{3,}", text.casefold())}
             for (data,) in self._rows("SELECT data FROM files WHERE data IS NOT NULL"):
                 text = data.decode(errors="replace").casefold()
@@ -443,13 +443,13 @@ class Store:
         store["created"] = self._clock.local().isoformat(timespec="seconds")
         return Draft("state", {"action": "init", "store": store, "answers": answers})
 
-    def _synced(self) -> None:
-        if gone := self._keeper.sync():
+    def _synced(self, look: bool = True) -> None:
+        if gone := self._keeper.sync(look):
             self.erase(gone, ())
 
     def _append(self, draft: Draft) -> Entry:
         entry = self._ledger.append(draft)[0]
-        self._synced()
+        self._synced(look=False)
         return entry
 
     def _worded(self, text: str, verb: str) -> str:

@@ -165,9 +165,9 @@ class Views:
             elif data is not None:
                 found[path] = data, info
         blocked = tuple(f"{path}/" for path in self.named)
-        for path, (_, disk, *_) in rows.items():
+        for path, (want, disk, *_) in rows.items():
             ours = safe_path(path) or path == "STORE.toml" and not (self.folder / path).exists()
-            if disk not in ("", GONE) and ours and not f"{path}/".startswith(blocked):
+            if GONE not in (want, disk) and disk and ours and not f"{path}/".startswith(blocked):
                 found[path] = None, None
         if same:
             with self.db.transaction() as link:
@@ -201,20 +201,24 @@ class Views:
     def project(self) -> list[str]:
         """Write every file that is not yet as it shall be; returns their paths. Raises Raced when a hand
         was there first, StorageError."""
-        written = []
-        rows = self.db.rows(
-            "SELECT path, sha, disk, data FROM files WHERE sha <> disk ORDER BY path"
-        )
-        for path, want, disk, data in rows:
+        written, marks = [], []
+        query = "SELECT path, sha, disk FROM files WHERE sha <> disk ORDER BY path"
+        for path, want, disk in self.db.rows(query):
             if self._blocked(path) or path == "STORE.toml" and self._manifest_stands():
                 continue
             if sha(self.read(path)) != want:
-                self._write(path, data, {want, disk, GONE})
+                file = self.file(path)
+                self._write(path, file.data if file else None, {want, disk, GONE})
                 written.append(path)
-            info = None if data is None else os.lstat(self.folder / path)
+            with suppress(FileNotFoundError):
+                info = None if want == GONE else os.lstat(self.folder / path)
+                marks.append((path, want, info))
+        if marks:
             with self.db.transaction() as link:
-                self.mark(link, path, want, info)
+                for each in marks:
+                    self.mark(link, *each)
                 link.execute("DELETE FROM files WHERE sha = ? AND disk = ?", (GONE, GONE))
+                self.remember(link, projected=self.meta("position"))
         return written
 
     def _write(self, path: str, data: bytes | None, ours: set[str]) -> None:

@@ -42,8 +42,7 @@ class Bench:
         return {
             path.relative_to(self.folder).as_posix(): path.read_bytes()
             for path in sorted(self.folder.rglob("*"))
-            if path.is_file()
-            and not {".git", "private"} & set(path.relative_to(self.folder).parts)
+            if path.is_file() and not {".git", "private"} & set(path.relative_to(self.folder).parts)
         }
 
     def rows(self) -> list[tuple[Any, ...]]:

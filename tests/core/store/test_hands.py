@@ -27,7 +27,9 @@ def test_a_changed_file_is_recorded_with_its_bytes(bench: Any, node: Any) -> Non
     assert bench.store.sync() == set()
 
 
-@pytest.mark.parametrize("path", ["PACK.md", "INDEX.md", "policies/own.toml", "skills/greet/SKILL.md", "nodes/mine/a.md"])
+@pytest.mark.parametrize(
+    "path", ["PACK.md", "INDEX.md", "policies/own.toml", "skills/greet/SKILL.md", "nodes/mine/a.md"]
+)
 def test_a_file_that_was_added_or_changed_is_recorded(bench: Any, node: Any, path: str) -> None:
     text = '+++\nid = "a"\n+++\nx\n' if path.startswith("nodes") else '# mine = "x"\n'
     bench.write(path, text)
@@ -57,9 +59,14 @@ def test_a_deleted_file_stays_deleted(bench: Any, node: Any) -> None:
     assert not (bench.folder / node.path).exists()
 
 
-@pytest.mark.parametrize("gone", [("PACK.md",), ("INDEX.md",), ("STORE.toml",), ("nodes",), ("nodes", "PACK.md", "policies")])
+@pytest.mark.parametrize(
+    "gone",
+    [("PACK.md",), ("INDEX.md",), ("STORE.toml",), ("nodes",), ("nodes", "PACK.md", "policies")],
+)
 @pytest.mark.parametrize("act", ["sync", "rebuild"])
-def test_a_store_whose_frame_is_gone_was_not_emptied_by_a_hand(bench: Any, node: Any, gone: tuple[str, ...], act: str) -> None:
+def test_a_store_whose_frame_is_gone_was_not_emptied_by_a_hand(
+    bench: Any, node: Any, gone: tuple[str, ...], act: str
+) -> None:
     files = bench.files()
     for name in gone:
         path = bench.folder / name
@@ -70,17 +77,28 @@ def test_a_store_whose_frame_is_gone_was_not_emptied_by_a_hand(bench: Any, node:
 
 
 def test_a_hand_and_a_program_at_one_file_both_survive(bench: Any, node: Any) -> None:
-    bench.write("PACK.md", "# All mine\r\n\r\n## Standing rules\r\n\r\n- no mail on Sundays\r\n\r\n## End\r\n")
+    bench.write(
+        "PACK.md",
+        "# All mine\r\n\r\n## Standing rules\r\n\r\n- no mail on Sundays\r\n\r\n## End\r\n",
+    )
     rule = bench.store.rule("Never shout")
     pack = bench.read("PACK.md").decode()
-    assert pack == f"# All mine\r\n\r\n## Standing rules\r\n\r\n- no mail on Sundays\r\n- Never shout [{rule.id}]\r\n\r\n## End\r\n"
+    assert (
+        pack
+        == f"# All mine\r\n\r\n## Standing rules\r\n\r\n- no mail on Sundays\r\n- Never shout [{rule.id}]\r\n\r\n## End\r\n"
+    )
     bench.write("PACK.md", "no heading at all")
     other = bench.store.rule("Never whisper")
-    assert bench.read("PACK.md").decode() == f"no heading at all\n\n## Standing rules\n\n- Never whisper [{other.id}]\n"
+    assert (
+        bench.read("PACK.md").decode()
+        == f"no heading at all\n\n## Standing rules\n\n- Never whisper [{other.id}]\n"
+    )
 
 
 def test_a_correction_keeps_what_a_hand_wrote(bench: Any, node: Any) -> None:
-    bench.write(node.path, bench.read(node.path).replace(b"+++\n", b"+++\n# my comment\n", 1) + b"more\n")
+    bench.write(
+        node.path, bench.read(node.path).replace(b"+++\n", b"+++\n# my comment\n", 1) + b"more\n"
+    )
     bench.store.remember("I like coffee", supersedes=node.id)
     data = bench.read(node.path).decode()
     assert "# my comment" in data
@@ -88,7 +106,9 @@ def test_a_correction_keeps_what_a_hand_wrote(bench: Any, node: Any) -> None:
     assert bench.store.node(node.id).valid_until
 
 
-def test_a_file_edited_between_reading_and_writing_is_not_written_over(bench: Any, node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_edited_between_reading_and_writing_is_not_written_over(
+    bench: Any, node: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pack, fsync, left = bench.folder / "PACK.md", os.fsync, [1]
 
     def hand(handle: int) -> None:
@@ -170,7 +190,11 @@ def test_two_nodes_of_one_id_are_named_and_not_recalled(bench: Any, node: Any) -
 
 def test_a_huge_node_is_named_and_left(bench: Any, node: Any) -> None:
     for path in ("nodes/facts/huge.md", node.path):
-        with (bench.folder / path).open("ab") if (bench.folder / path).exists() else _made(bench.folder / path) as file:
+        with (
+            (bench.folder / path).open("ab")
+            if (bench.folder / path).exists()
+            else _made(bench.folder / path) as file
+        ):
             file.truncate(50_000_000)
     bench.store.sync()
     assert bench.edits() == []
@@ -195,7 +219,9 @@ def test_links_that_leave_the_store_are_not_followed(bench: Any, node: Any, tmp_
     (bench.folder / "nodes" / "preferences" / "link.md").symlink_to(outside / "secret.md")
     bench.store.sync()
     assert bench.edits() == []
-    assert {"nodes/out", "nodes/preferences/link.md"} <= {f.path for f in bench.store.rebuild().faults}
+    assert {"nodes/out", "nodes/preferences/link.md"} <= {
+        f.path for f in bench.store.rebuild().faults
+    }
     assert "secret" not in {d.id for d in bench.store.documents()}
     assert sorted(path.name for path in outside.iterdir()) == ["secret.md"]
 
@@ -229,7 +255,13 @@ def test_hostile_names_are_named_and_left(bench: Any, node: Any, name: bytes) ->
 
 
 def test_what_editors_leave_is_not_looked_at(bench: Any, node: Any) -> None:
-    for name in ("nodes/.a.md.swp", "nodes/a.md~", "nodes/#a.md#", "nodes/.hidden/x.md", ".DS_Store"):
+    for name in (
+        "nodes/.a.md.swp",
+        "nodes/a.md~",
+        "nodes/#a.md#",
+        "nodes/.hidden/x.md",
+        ".DS_Store",
+    ):
         bench.write(name, "x")
     bench.store.sync()
     assert bench.edits() == []

@@ -28,7 +28,12 @@ def objects(bench: Any) -> str:
 
 def forget(bench: Any, id_: str, words: Any) -> None:
     gone = set(bench.store.entry_of(id_))
-    while more := {e.id for e in bench.ledger.referring(gone) if e.body is not None and e.kind != "forget"} - gone:
+    while (
+        more := {
+            e.id for e in bench.ledger.referring(gone) if e.body is not None and e.kind != "forget"
+        }
+        - gone
+    ):
         gone |= more
     bench.ledger.forget(sorted(gone), "asked for")
     bench.store.erase(gone, words)
@@ -56,10 +61,12 @@ def test_only_curated_files_are_kept_and_no_word_is_in_a_message(bench: Any) -> 
     log = git(bench, "log", "--format=%an %ae %cn %s")
     assert "tea" not in log
     assert node.id in log
-    assert set(line.split()[0] for line in log.splitlines()) == {"exo"}
+    assert {line.split()[0] for line in log.splitlines()} == {"exo"}
 
 
-def test_no_hook_runs_and_no_setting_of_the_person_counts(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_hook_runs_and_no_setting_of_the_person_counts(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.store.init({})
     hooks = tmp_path / "hooks"
     hooks.mkdir()
@@ -88,7 +95,9 @@ def test_without_git_the_store_goes_on(bench: Any, monkeypatch: pytest.MonkeyPat
     assert bench.store.node(node.id) is None
 
 
-def test_a_git_that_fails_does_no_harm(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_git_that_fails_does_no_harm(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "git").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -97,7 +106,9 @@ def test_a_git_that_fails_does_no_harm(bench: Any, tmp_path: Path, monkeypatch: 
     assert not bench.store.commit()
 
 
-def test_a_later_commit_holds_what_an_earlier_failure_left(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_commit_holds_what_an_earlier_failure_left(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "")
     node = bench.store.remember("I like tea")
     assert not bench.store.commit()
@@ -106,7 +117,10 @@ def test_a_later_commit_holds_what_an_earlier_failure_left(bench: Any, monkeypat
     assert node.path in git(bench, "ls-tree", "-r", "--name-only", "HEAD")
 
 
-@pytest.mark.parametrize("words", [[RARE], list(WORDS), ["My", "zanzibarian", "quokka", "answers", "to", "Xylophilus"], []])
+@pytest.mark.parametrize(
+    "words",
+    [[RARE], list(WORDS), ["My", "zanzibarian", "quokka", "answers", "to", "Xylophilus"], []],
+)
 def test_forgetting_leaves_no_word(bench: Any, words: list[str]) -> None:
     bench.store.init({"name": "Ada"})
     keep = bench.store.remember("My sister answers to Eva")
@@ -135,7 +149,9 @@ def test_forgetting_leaves_no_word(bench: Any, words: list[str]) -> None:
 def test_what_a_hand_wrote_beside_a_forgotten_rule_stays(bench: Any) -> None:
     bench.store.init({"name": "Ada"})
     rule = bench.store.rule(RARE)
-    bench.write("PACK.md", bench.read("PACK.md").replace(b"## Ask first", b"## Ask first\n\n- by hand"))
+    bench.write(
+        "PACK.md", bench.read("PACK.md").replace(b"## Ask first", b"## Ask first\n\n- by hand")
+    )
     bench.store.sync()
     bench.store.commit()
     forget(bench, rule.id, [RARE])
@@ -164,7 +180,9 @@ def test_forgetting_by_another_process_that_died_is_completed(bench: Any) -> Non
     bench.store.init({})
     node, note = bench.store.remember(RARE), bench.store.note(RARE, channel="typed")
     bench.store.commit()
-    bench.ledger.forget([*bench.store.entry_of(node.id), *bench.store.entry_of(note.id)], "asked for")
+    bench.ledger.forget(
+        [*bench.store.entry_of(node.id), *bench.store.entry_of(note.id)], "asked for"
+    )
     bench.again().sync()
     assert left(bench) == []
     assert bench.store.node(node.id) is None
@@ -192,7 +210,9 @@ def test_the_copy_of_an_older_store_forgets_too(bench: Any) -> None:
     assert "The sister" in (bench.folder / "private/format-1/nodes/a/other.md").read_text()
 
 
-def test_a_rewrite_that_was_cut_off_leaves_no_history(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rewrite_that_was_cut_off_leaves_no_history(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.store.init({})
     node = bench.store.remember(RARE)
     bench.store.commit()
@@ -209,7 +229,9 @@ def test_a_rewrite_that_was_cut_off_leaves_no_history(bench: Any, monkeypatch: p
     assert len(git(bench, "log", "--oneline").splitlines()) == 1
 
 
-def test_a_history_that_cannot_be_rewritten_goes(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_history_that_cannot_be_rewritten_goes(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.store.init({})
     node = bench.store.remember(RARE)
     bench.store.commit()

@@ -28,7 +28,9 @@ def node(**changes: str | None) -> str:
 
 @pytest.fixture
 def linted(bench: Any) -> Any:
-    bench.store.init({"name": "Ada", "languages": "en", "about": "a nurse", "style": "short", "ask": "paying"})
+    bench.store.init(
+        {"name": "Ada", "languages": "en", "about": "a nurse", "style": "short", "ask": "paying"}
+    )
 
     def run(path: str, text: str) -> tuple[list[Any], list[Any]]:
         bench.write(path, text)
@@ -59,7 +61,9 @@ def test_the_template_and_a_good_node_have_no_findings(linted: Any) -> None:
         ({"colour": '"red"'}, 13, "not known"),
     ],
 )
-def test_a_key_that_is_wrong_is_an_error(linted: Any, changes: dict[str, str | None], line: int, what: str) -> None:
+def test_a_key_that_is_wrong_is_an_error(
+    linted: Any, changes: dict[str, str | None], line: int, what: str
+) -> None:
     errors, warnings = linted("nodes/mine/a.md", node(**changes))
     assert [(path, row) for path, row, _ in errors] == [("nodes/mine/a.md", line)]
     assert what in errors[0][2]
@@ -67,7 +71,9 @@ def test_a_key_that_is_wrong_is_an_error(linted: Any, changes: dict[str, str | N
 
 
 def test_what_leads_elsewhere_is_a_warning(linted: Any) -> None:
-    text = node(links='[{type = "explains", to = "agent:coder/x"}]', sources=f'["{"0" * 64}", "a talk"]')
+    text = node(
+        links='[{type = "explains", to = "agent:coder/x"}]', sources=f'["{"0" * 64}", "a talk"]'
+    )
     errors, warnings = linted("nodes/mine/a.md", text)
     assert errors == []
     assert [line for _, line, _ in warnings] == [11, 12]
@@ -81,8 +87,13 @@ def test_a_missing_page_and_an_unknown_node_are_errors(linted: Any, bench: Any) 
 
 
 def test_a_broken_file_is_an_error_with_its_line(linted: Any) -> None:
-    assert linted("nodes/mine/a.md", '+++\nid = "a"\nx = \n+++\n')[0][0][:2] == ("nodes/mine/a.md", 3)
-    assert ("policies/gate.toml", 2) in {row[:2] for row in linted("policies/gate.toml", "a = 1\nb = \n")[0]}
+    assert linted("nodes/mine/a.md", '+++\nid = "a"\nx = \n+++\n')[0][0][:2] == (
+        "nodes/mine/a.md",
+        3,
+    )
+    assert ("policies/gate.toml", 2) in {
+        row[:2] for row in linted("policies/gate.toml", "a = 1\nb = \n")[0]
+    }
 
 
 def test_two_of_one_id_are_named_both(linted: Any) -> None:
@@ -105,14 +116,26 @@ def test_two_of_one_id_are_named_both(linted: Any) -> None:
         "https://ada:geheim@host/x",
     ],
 )
-@pytest.mark.parametrize("path", ["PACK.md", "skills/a/SKILL.md", "nodes/mine/a.md", "policies/own.toml"])
+@pytest.mark.parametrize(
+    "path", ["PACK.md", "skills/a/SKILL.md", "nodes/mine/a.md", "policies/own.toml"]
+)
 def test_a_secret_is_an_error_with_its_line(linted: Any, secret: str, path: str) -> None:
     first = node() if path.startswith("nodes") else "# x\n"
     errors, _ = linted(path, f"{first}# {secret}\n")
     assert (path, first.count("\n") + 1) in {row[:2] for row in errors}
 
 
-@pytest.mark.parametrize("line", ["on 2026-11-30 at 10:15", "version 1.2.3", "the token is short", "room 12 345", "f" * 64, "12:30-14:00"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "on 2026-11-30 at 10:15",
+        "version 1.2.3",
+        "the token is short",
+        "room 12 345",
+        "f" * 64,
+        "12:30-14:00",
+    ],
+)
 def test_a_plain_line_is_no_error(linted: Any, line: str) -> None:
     assert linted("nodes/mine/a.md", f"{node()}{line}\n")[0] == []
 

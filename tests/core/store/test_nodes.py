@@ -72,8 +72,8 @@ def test_unusual_files_are_read(text: str, title: str) -> None:
     [
         (b"no fence\n", 1, "begin"),
         (b"+++\nid = 1\n", 1, "closing"),
-        (b"+++\nid = \"a\"\nid = \n+++\n", 3, "Invalid"),
-        (b"+++\nid = \"a\"\n\xff\n+++\n", 3, "UTF-8"),
+        (b'+++\nid = "a"\nid = \n+++\n', 3, "Invalid"),
+        (b'+++\nid = "a"\n\xff\n+++\n', 3, "UTF-8"),
         (b"+++\n+++\n\nab\0c", 4, "NUL"),
         (b"", 1, "begin"),
         (b"+++\n+++\n" + b"x" * 1_000_001, 1, "at most"),
@@ -92,7 +92,9 @@ def test_a_text_is_one_line_of_toml(text: str) -> None:
     assert "\n" not in toml(text)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a..b", ".x", "x.", "a\0b", "-a", "a b", "x" * 101, "a\n"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "a..b", ".x", "x.", "a\0b", "-a", "a b", "x" * 101, "a\n"]
+)
 def test_unsafe_names_are_refused(name: str) -> None:
     assert not safe_name(name)
 
@@ -106,6 +108,8 @@ def test_unsafe_paths_are_refused(path: str) -> None:
     assert not safe_path(path)
 
 
-@pytest.mark.parametrize("path", ["PACK.md", "INDEX.md", "nodes/a/b.md", "skills/x/SKILL.md", "nodes/日本/ü b.md"])
+@pytest.mark.parametrize(
+    "path", ["PACK.md", "INDEX.md", "nodes/a/b.md", "skills/x/SKILL.md", "nodes/日本/ü b.md"]
+)
 def test_safe_paths_are_not(path: str) -> None:
     assert safe_path(path)

@@ -41,7 +41,10 @@ def mixed(bench: Any, count: int, seed: int) -> None:
         elif act == 6 and nodes:
             store.retire(dice.choice(nodes).id)
         elif act == 7:
-            rows = [NewItem(f"{dice.randrange(60)}", f"saved {what}", url=f"http://x.example/{n}{what}") for n in range(4)]
+            rows = [
+                NewItem(f"{dice.randrange(60)}", f"saved {what}", url=f"http://x.example/{n}{what}")
+                for n in range(4)
+            ]
             store.add_items(rows, "bookmarks", "/there")
         elif act == 8 and nodes:
             path = dice.choice(nodes).path
@@ -59,29 +62,43 @@ def mixed(bench: Any, count: int, seed: int) -> None:
 def by_hand(bench: Any, dice: random.Random, number: int) -> None:
     kind = dice.randrange(5)
     if kind == 0:
-        bench.write("PACK.md", bench.read("PACK.md").replace(b"## Answers", b"## Answers\n\n- by hand %d" % number, 1))
+        bench.write(
+            "PACK.md",
+            bench.read("PACK.md").replace(b"## Answers", b"## Answers\n\n- by hand %d" % number, 1),
+        )
     elif kind == 1:
-        bench.write(f"nodes/mine/own-{number}.md", f'+++\nid = "own-{number}"\n+++\nI wrote this {number}\n')
+        bench.write(
+            f"nodes/mine/own-{number}.md", f'+++\nid = "own-{number}"\n+++\nI wrote this {number}\n'
+        )
     elif kind == 2 and (found := sorted((bench.folder / "nodes").rglob("own-*.md"))):
         dice.choice(found).unlink()
     elif kind == 3:
         bench.write("policies/budget.toml", f"month_cents = {number}\n")
     else:
-        bench.write("INDEX.md", bench.read("INDEX.md") + f"- topic {number} -> own-{number}\n".encode())
+        bench.write(
+            "INDEX.md", bench.read("INDEX.md") + f"- topic {number} -> own-{number}\n".encode()
+        )
 
 
 def forget(bench: Any, id_: str) -> None:
     """As the program does it: everything that refers to it goes too."""
     bench.store.sync()
     gone = set(bench.store.entry_of(id_))
-    while more := {e.id for e in bench.ledger.referring(gone) if e.body is not None and e.kind != "forget"} - gone:
+    while (
+        more := {
+            e.id for e in bench.ledger.referring(gone) if e.body is not None and e.kind != "forget"
+        }
+        - gone
+    ):
         gone |= more
     bench.ledger.forget(sorted(gone), "asked for")
     bench.store.erase(gone, ())
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_after_300_mixed_operations_a_rebuild_gives_the_same_bytes_and_rows(bench: Any, seed: int) -> None:
+def test_after_300_mixed_operations_a_rebuild_gives_the_same_bytes_and_rows(
+    bench: Any, seed: int
+) -> None:
     bench.store.init({"name": "Ada", "style": "short"})
     mixed(bench, 300, seed)
     bench.store.sync()
@@ -109,7 +126,7 @@ def test_taking_entries_in_batches_is_taking_them_at_once(seed: int, cuts: list[
         if number in cuts:
             state = State(state)
         step(state, entry)
-    names = {name for name in whole.files}
+    names = set(whole.files)
     assert {name: state.file(name) for name in names} == {name: whole.file(name) for name in names}
     assert {id_: state.item(id_) for id_ in whole.items} == whole.items
 
@@ -133,10 +150,16 @@ def authored(seed: int) -> list[Entry]:
         kind, body, refs = "note", {"text": f"n{number}", "channel": "typed"}, ()
         act = dice.randrange(7)
         if number == 0:
-            kind, body = "state", {"action": "init", "store": {"id": "x"}, "answers": {"name": "Ada"}}
+            kind, body = (
+                "state",
+                {"action": "init", "store": {"id": "x"}, "answers": {"name": "Ada"}},
+            )
         elif act <= 1:
             node = {"type": "preference", "domain": "d", "load_when": [f"t{number}"]}
-            kind, body = "belief", {"action": "add", "node": node, "text": f"t{number}", "trust": "self"}
+            kind, body = (
+                "belief",
+                {"action": "add", "node": node, "text": f"t{number}", "trust": "self"},
+            )
             nodes.append((f"preference-{id_[:12]}", id_))
         elif act == 2:
             kind, body = "rule", {"text": f"Always {number}", "channel": "typed"}
@@ -144,20 +167,46 @@ def authored(seed: int) -> list[Entry]:
         elif act == 3 and nodes:
             old = dice.choice(nodes)
             kind, refs = "belief", (old[1],)
-            body = {"action": "supersede", "node": {"type": "rule", "domain": "d"}, "text": f"s{number}", "trust": "self"}
+            body = {
+                "action": "supersede",
+                "node": {"type": "rule", "domain": "d"},
+                "text": f"s{number}",
+                "trust": "self",
+            }
             nodes.append((f"rule-{id_[:12]}", id_))
         elif act == 4 and nodes:
             kind, body = "belief", {"action": "retire", "node": {"id": dice.choice(nodes)[0]}}
         elif act == 5:
             kind, body = "edit", {"path": "PACK.md", "text": f"# mine {number}\n"}
-        made.append(Entry(id_, "a", number + 1, number + 1, 10**12 + number * 10**8, "principal", kind, refs, "", "", "", b"", body))
+        made.append(
+            Entry(
+                id_,
+                "a",
+                number + 1,
+                number + 1,
+                10**12 + number * 10**8,
+                "principal",
+                kind,
+                refs,
+                "",
+                "",
+                "",
+                b"",
+                body,
+            )
+        )
     return made
 
 
 def test_a_forgotten_entry_means_nothing() -> None:
     entries = authored(3)
-    hidden = [Entry(*(*_fields(e)[:-1], None)) if e.kind in ("belief", "edit") else e for e in entries]
-    assert replay(hidden).files == replay([e for e in entries if e.kind not in ("belief", "edit")]).files
+    hidden = [
+        Entry(*(*_fields(e)[:-1], None)) if e.kind in ("belief", "edit") else e for e in entries
+    ]
+    assert (
+        replay(hidden).files
+        == replay([e for e in entries if e.kind not in ("belief", "edit")]).files
+    )
 
 
 def _fields(entry: Entry) -> tuple[Any, ...]:
@@ -180,8 +229,15 @@ def test_an_edit_of_another_place_means_nothing(body: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["belief", "rule", "edit", "item", "note", "state"])
 def test_a_body_of_any_shape_is_survived(kind: str) -> None:
-    for body in ({}, {"node": None}, {"action": "init"}, {"node": {"type": 3, "domain": "../x"}, "text": None}):
-        state = replay([Entry("0" * 64, "a", 1, 1, 0, "principal", kind, (), "", "", "", b"", body)])
+    for body in (
+        {},
+        {"node": None},
+        {"action": "init"},
+        {"node": {"type": 3, "domain": "../x"}, "text": None},
+    ):
+        state = replay(
+            [Entry("0" * 64, "a", 1, 1, 0, "principal", kind, (), "", "", "", b"", body)]
+        )
         assert all(".." not in path for path in state.files)
 
 
@@ -229,14 +285,18 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "rule": lambda bench: bench.store.rule("Never shout"),
     "supersede": lambda bench: bench.store.remember("I hate tea", supersedes=bench.first),
     "retire": lambda bench: bench.store.retire(bench.first),
-    "items": lambda bench: bench.store.add_items([NewItem("1", "one"), NewItem("2", "two")], "bookmarks", "/x"),
+    "items": lambda bench: bench.store.add_items(
+        [NewItem("1", "one"), NewItem("2", "two")], "bookmarks", "/x"
+    ),
     "sync": lambda bench: bench.store.sync(),
     "rebuild": lambda bench: bench.store.rebuild(),
 }
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_cut_off_at_any_write_nothing_is_lost(name: str, bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cut_off_at_any_write_nothing_is_lost(
+    name: str, bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Bench = type(bench)
     monkeypatch.setenv("PATH", "")  # without git: its files are no part of this
     disk, finished = Disk(monkeypatch), False
@@ -278,7 +338,9 @@ def test_cut_off_at_any_write_nothing_is_lost(name: str, bench: Any, tmp_path: P
     assert at > 5
 
 
-def test_a_rebuild_that_was_cut_off_is_run_again(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rebuild_that_was_cut_off_is_run_again(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(20):
         bench.store.remember(f"I like the number {number}")
     files_, rows = bench.files(), bench.rows()
@@ -321,7 +383,9 @@ def test_an_unapplied_entry_and_a_hand_edit_both_survive(bench: Any) -> None:
     from exo.core.ledger.entry import Draft
 
     bench.ledger.append(Draft("rule", {"text": "Never shout", "channel": "typed"}))
-    bench.write("PACK.md", bench.read("PACK.md").replace(b"## Answers", b"## Answers\n\n- short ones", 1))
+    bench.write(
+        "PACK.md", bench.read("PACK.md").replace(b"## Answers", b"## Answers\n\n- short ones", 1)
+    )
     bench.store.sync()
     pack = bench.read("PACK.md")
     assert b"Never shout" in pack

@@ -83,7 +83,9 @@ def test_the_node_carries_what_was_said_and_no_word_of_it_in_its_name(bench: Any
     assert node.valid_from == "2023-11-14"
 
 
-@pytest.mark.parametrize("text", ["a\0b\r\nc", "+++\nid = 1\n+++", "x" * 5000, "שלום 🚲", '"quoted" \\ back', "\udc80z"])
+@pytest.mark.parametrize(
+    "text", ["a\0b\r\nc", "+++\nid = 1\n+++", "x" * 5000, "שלום 🚲", '"quoted" \\ back', "\udc80z"]
+)
 def test_any_text_is_kept(bench: Any, text: str) -> None:
     node = bench.store.remember(text)
     kept = text.replace("\0", "").encode("utf-8", "replace").decode().strip()
@@ -108,8 +110,22 @@ def test_the_same_text_again_is_the_node_that_is_there(bench: Any) -> None:
 
 
 def test_fields_given_win(bench: Any) -> None:
-    node = bench.store.remember("tea", type="value", domain="taste", title="T", tags=["a"], confidence="high", links=[{"type": "see-also", "to": "x:y"}])
-    assert (node.type, node.domain, node.title, node.tags, node.confidence) == ("value", "taste", "T", ("a",), "high")
+    node = bench.store.remember(
+        "tea",
+        type="value",
+        domain="taste",
+        title="T",
+        tags=["a"],
+        confidence="high",
+        links=[{"type": "see-also", "to": "x:y"}],
+    )
+    assert (node.type, node.domain, node.title, node.tags, node.confidence) == (
+        "value",
+        "taste",
+        "T",
+        ("a",),
+        "high",
+    )
     assert node.links == (("see-also", "x:y"),)
 
 
@@ -126,7 +142,9 @@ def test_a_correction_closes_what_it_corrects(bench: Any) -> None:
     assert bench.store.node(old.id).valid_until == new.valid_from == "2023-11-17"
     assert ("supersedes", old.id) in new.links
     assert [id_ for _, id_ in bench.store.triggers()] == [new.id]
-    assert bench.ledger.get(bench.store.entry_of(new.id)[0]).refs[0] == bench.store.entry_of(old.id)[0]
+    assert (
+        bench.ledger.get(bench.store.entry_of(new.id)[0]).refs[0] == bench.store.entry_of(old.id)[0]
+    )
     with pytest.raises(ExoError, match="nope"):
         bench.store.remember("x", supersedes="nope")
 
@@ -178,7 +196,9 @@ def test_links_are_added_once(bench: Any) -> None:
 def test_a_note_is_an_item_that_recall_finds(bench: Any) -> None:
     note = bench.store.note("buy milk\nand bread", channel="voice")
     assert bench.again().item(note.id) == note
-    assert [(d.kind, d.title, d.trust) for d in bench.store.documents()] == [("note", "buy milk and bread", "self")]
+    assert [(d.kind, d.title, d.trust) for d in bench.store.documents()] == [
+        ("note", "buy milk and bread", "self")
+    ]
 
 
 # ---- items ---------------------------------------------------------------------------------------
@@ -196,10 +216,20 @@ def test_items_again_change_nothing(bench: Any) -> None:
 
 
 def test_the_same_content_from_another_place_is_a_double(bench: Any) -> None:
-    bench.store.add_items([NewItem("a", "One", url="https://X.example:443/p/?utm_source=m&b=2&a=1#top")], "bookmarks", "/x")
-    counts = bench.store.add_items([NewItem("b", "Uno", url="https://x.example/p?a=1&b=2"), NewItem("c", "t", "body")], "jsonl", "/y")
+    bench.store.add_items(
+        [NewItem("a", "One", url="https://X.example:443/p/?utm_source=m&b=2&a=1#top")],
+        "bookmarks",
+        "/x",
+    )
+    counts = bench.store.add_items(
+        [NewItem("b", "Uno", url="https://x.example/p?a=1&b=2"), NewItem("c", "t", "body")],
+        "jsonl",
+        "/y",
+    )
     assert (counts.new, counts.duplicate) == (1, 1)
-    counts = bench.store.add_items([NewItem("d", "T", "Body "), NewItem("e", "same"), NewItem("f", "same")], "markdown", "/z")
+    counts = bench.store.add_items(
+        [NewItem("d", "T", "Body "), NewItem("e", "same"), NewItem("f", "same")], "markdown", "/z"
+    )
     assert (counts.new, counts.duplicate) == (1, 2)
 
 
@@ -219,7 +249,9 @@ def test_items_that_say_nothing_are_skipped(bench: Any) -> None:
 
 
 def test_an_item_cannot_raise_its_trust(bench: Any) -> None:
-    bench.store.add_items([NewItem("a", "x", trust="self"), NewItem("b", "y", trust="untrusted")], "bookmarks", "/x")
+    bench.store.add_items(
+        [NewItem("a", "x", trust="self"), NewItem("b", "y", trust="untrusted")], "bookmarks", "/x"
+    )
     assert sorted(item.trust for item in bench.store.items()) == ["third_party", "untrusted"]
 
 
@@ -237,7 +269,10 @@ def test_documents_since_are_what_changed(bench: Any) -> None:
     (bench.folder / two.path).unlink()
     assert two.id in bench.store.sync()
     assert bench.store.removed(mark) == [two.id]
-    assert {d.id for d in bench.store.documents(10**9)} == {one.id, three.id}  # of another store: all
+    assert {d.id for d in bench.store.documents(10**9)} == {
+        one.id,
+        three.id,
+    }  # of another store: all
 
 
 def test_what_another_process_wrote_is_seen(bench: Any) -> None:
@@ -263,8 +298,15 @@ def test_the_pack_is_small(bench: Any) -> None:
 
 def test_load_rules_of_a_hand_are_read(bench: Any) -> None:
     bench.store.init({})
-    bench.write("INDEX.md", "# Mine\n- tea; coffee beans -> fact-1\n* Züge → [[trains]]\nno rule -> x\n- -> y\n")
-    assert bench.store.triggers() == [("tea", "fact-1"), ("coffee beans", "fact-1"), ("Züge", "trains")]
+    bench.write(
+        "INDEX.md",
+        "# Mine\n- tea; coffee beans -> fact-1\n* Züge → [[trains]]\nno rule -> x\n- -> y\n",
+    )
+    assert bench.store.triggers() == [
+        ("tea", "fact-1"),
+        ("coffee beans", "fact-1"),
+        ("Züge", "trains"),
+    ]
 
 
 # ---- formats -------------------------------------------------------------------------------------
@@ -301,7 +343,12 @@ def test_an_older_store_is_brought_here_without_loss(bench: Any, manifest: bool)
 
 def test_a_newer_store_is_refused_politely(bench: Any) -> None:
     bench.write("STORE.toml", "format = 3\n")
-    for call in (bench.store.sync, lambda: bench.store.remember("x"), lambda: bench.store.init({}), bench.store.rebuild):
+    for call in (
+        bench.store.sync,
+        lambda: bench.store.remember("x"),
+        lambda: bench.store.init({}),
+        bench.store.rebuild,
+    ):
         with pytest.raises(HomeError, match="format 3.*newer Exo"):
             call()
     assert bench.read("STORE.toml") == b"format = 3\n"
@@ -334,7 +381,9 @@ def test_sync_with_nothing_new_reads_no_file(bench: Any, monkeypatch: pytest.Mon
     time.sleep(0.06)  # files younger than a tick of the clock are read once more
     bench.store.sync()
     read: list[str] = []
-    monkeypatch.setattr(type(bench.store._keeper.views), "read", lambda self, path: read.append(path))
+    monkeypatch.setattr(
+        type(bench.store._keeper.views), "read", lambda self, path: read.append(path)
+    )
     assert bench.store.sync() == set()
     assert read == []
 
