@@ -27,6 +27,7 @@ COVER, RANKED = (
 UNSEEN = 0.5  # cosine of a text without a vector, for each unit of cover
 FOREIGN = 0.15  # what a cosine counts between two languages of which the model knows one
 MIDDLE, STEEP = 0.5, 5.0  # score = logistic(STEEP * (evidence - MIDDLE))
+PRIOR = 1.5  # of the odds: a node's over an item's
 
 
 @dataclass
@@ -129,7 +130,9 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
         evidence = nearness + COVER * cover**3 * rank
         if evidence > candidate.evidence:
             candidate.evidence, candidate.piece, candidate.cover = evidence, piece, cover
-            candidate.score = 1 / (1 + math.exp(STEEP * (MIDDLE - evidence)))
+            odds = math.exp(STEEP * (evidence - MIDDLE))
+            odds *= PRIOR if candidate.document.kind == "node" else 1.0
+            candidate.score = odds / (1 + odds)
         candidate.found_by = sorted(seen)
         best[number] = candidate
     return list(best.values())

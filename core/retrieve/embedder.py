@@ -30,11 +30,8 @@ class SocketEmbedder:
         ModelMissing, ServiceError."""
         if not self._name:
             rows = get(self._socket, "/v1/models", self._timeout).get("data") or []
-            names = [
-                str(row["id"])
-                for row in rows
-                if row.get("role") == "embedding" and row.get("installed", True)
-            ]
+            rows = [row for row in rows if row.get("role") == "embedding"]
+            names = [str(row["id"]) for row in rows if row.get("installed", True)]
             if not names:
                 raise ModelMissing(_ASK, "no model is installed", "run `exo models get`")
             self._name = names[-1]
@@ -57,8 +54,7 @@ class SocketEmbedder:
             value = json.loads(answer)
             if status != 200:
                 raise ModelError(_ASK, str(value["error"]["message"]))
-            rows = sorted(value["data"], key=lambda row: int(row["index"]))
-            vectors = [[float(x) for x in row["embedding"]] for row in rows]
+            vectors = [[float(x) for x in row["embedding"]] for row in value["data"]]
         except (KeyError, TypeError, ValueError) as error:
             raise ServiceError(_ASK, f"status {status}, and no embeddings in the answer") from error
         self.width = len(vectors[0]) if vectors else self.width

@@ -44,6 +44,9 @@ def _correct(index: Index, there: dict[int, Candidate], known: Test, keep_old: b
     for _ in range(STEPS):
         steps = [(newer, older) for newer, older in _successors(index, frontier) if newer != older]
         _join(index, there, [newer for newer, _ in steps])
+        for newer, older in steps:
+            if not known(there[newer]):  # not yet in force
+                there[newer].score = min(there[newer].score, there[older].score - 1e-4)
         steps = [(newer, older) for newer, older in steps if known(there[newer])]
         for newer, older in steps:
             _raise(there[newer], there[older].score)

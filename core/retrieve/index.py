@@ -12,7 +12,6 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,11 +45,9 @@ class Index:
                 raise HomeError(f"open {path}", f"it has format {found}, not {FORMAT}")
             self.database.rows(f"SELECT 1 FROM {TABLES} LIMIT 0")
             self.database.rows("SELECT n FROM documents, search LIMIT 1")
-        except StorageError as error:
-            if "no such" not in error.why:
-                raise
-            self.begin_again(str(error))
         except HomeError as error:
+            if isinstance(error, StorageError) and "no such" not in error.why:
+                raise
             self.begin_again(str(error))
 
     def begin_again(self, why: str) -> None:
@@ -163,21 +160,17 @@ class Index:
     def _group(self, limit: int) -> list[tuple[bytes, str]]:
         """Texts to be embedded together, by their hash; fewer the more often they have failed."""
         rows = self.database.rows(
-            "SELECT w.hash, w.tries, min(p.n), p.document FROM (SELECT * FROM waiting WHERE tries < ?"
-            " ORDER BY tries LIMIT ?) AS w JOIN parts AS p ON p.hash = w.hash GROUP BY w.hash"
-            " ORDER BY w.tries",
+            "SELECT w.hash, w.tries, d.data, min(p.n) - (SELECT min(n) FROM parts WHERE document = d.n)"
+            " FROM (SELECT * FROM waiting WHERE tries < ? ORDER BY tries LIMIT ?) AS w"
+            " JOIN parts AS p ON p.hash = w.hash JOIN documents AS d ON d.n = p.document"
+            " GROUP BY w.hash ORDER BY w.tries",
             *(REFUSED, max(1, limit)),
         )
-        out: list[tuple[bytes, str]] = []
-        for hash_, tries, part, number in rows:
-            if len(out) >= max(1, limit >> tries):
-                break
-            (data, first) = self.database.rows(
-                "SELECT data, (SELECT min(n) FROM parts WHERE document = ?1) FROM documents WHERE n = ?1",
-                number,
-            )[0]
+        alike = [row for row in rows if row[1] == rows[0][1]]
+        out = []
+        for hash_, _, data, place in alike[: max(1, limit >> alike[0][1]) if alike else 0]:
             document = load(data)
-            out.append((hash_, embedded(document, cut(document.body)[part - first])))
+            out.append((hash_, embedded(document, cut(document.body)[place])))
         return out
 
     def _store(self, group: list[tuple[bytes, str]], vectors: list[list[float]]) -> int:
@@ -188,7 +181,7 @@ class Index:
             raise ModelError("embed texts", why)
         with self.database.transaction() as link:
             link.execute(
-                "UPDATE models SET width = ? WHERE n = (SELECT max(n) FROM models)", (width,)
+                "UPDATE models SET width = ? WHERE n IN (SELECT max(n) FROM models)", (width,)
             )
             for (hash_, _), vector in zip(group, vectors, strict=True):
                 # it may have been taken out meanwhile, or another process was here first
@@ -215,7 +208,7 @@ class Index:
 
 
 def _put(link: sqlite3.Connection, document: Document, counts: Counter[str]) -> bool:
-    data = json.dumps(asdict(document), separators=(",", ":"))
+    data = json.dumps(vars(document), separators=(",", ":"))
     was = link.execute("SELECT data FROM documents WHERE id = ?", (document.id,)).fetchone()
     if was is not None and was[0] == data:
         return False

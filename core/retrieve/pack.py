@@ -68,16 +68,17 @@ def _forms(hit: Hit) -> list[str]:
     return [f"{mark} {' '.join(form.split())}" for form in (full, *shorter) if form.strip()]
 
 
-def same(one: Hit, other: Hit) -> bool:
-    """Whether two hits say one thing: the same words in the same order, but for a few that change nothing."""
-    shorter, longer = sorted((_said(one), _said(other)), key=len)
+def said(hit: Hit) -> list[str]:
+    """The words by which two hits are compared: the text's, with the title where it is short."""
+    words = plain(hit.text)
+    return words if len(words) > 5 else plain(f"{hit.title} {hit.text}")
+
+
+def same(one: list[str], other: list[str]) -> bool:
+    """Whether they say one thing: the same words in the same order, but for a few that change nothing."""
+    shorter, longer = sorted((one, other), key=len)
     rest = iter(longer)
     if len(longer) - len(shorter) > len(longer) // 6 or not all(word in rest for word in shorter):
         return False
     more = Counter(longer) - Counter(shorter)
     return not any(word in _NOT or word.isdigit() for word in more)
-
-
-def _said(hit: Hit) -> list[str]:
-    words = plain(hit.text)
-    return words if len(words) > 5 else plain(f"{hit.title} {hit.text}")

@@ -15,15 +15,17 @@ from exo.core.retrieve.candidates import Candidate, fetch, gather
 from exo.core.retrieve.document import TRUST, Embedder
 from exo.core.retrieve.graph import expand
 from exo.core.retrieve.index import Index
-from exo.core.retrieve.pack import Hit, pack, same
+from exo.core.retrieve.pack import Hit, pack, said, same
 from exo.core.retrieve.words import READ, plain, sought
 
-ABSTAIN = 0.36  # below this score nothing is known of the matter
+# score below which a hit has nothing to do with the question; a node's is higher by its prior
+LEAST = {"node": 0.46, "item": 0.36, "note": 0.36}
 STRONG, MOST = 0.9, 0.7  # score and cover of a belief that may answer by itself
 WHOLE = 0.85  # cover of one that leads on to others: it may only name what the question is about
 TIMELY = 0.2  # what a document of the time that the question speaks of gains
 ONLY_TIME = 0.5  # and what it has when the question names nothing but the time
 IN_TIME = 40  # documents of that time that are looked at
+SLACK = 86_400_000  # ms: a day is written in one zone and read in another
 LONGEST = 1200  # characters of a hit's text
 
 
@@ -69,12 +71,12 @@ class Recall:
         trusted = TRUST[TRUST.index(min_trust) :] if min_trust in TRUST else TRUST
 
         def known(each: Candidate) -> bool:
-            return not at or when.begun(each.document, clock) <= now
+            return when.begun(each.document, clock) <= (now if at else now + SLACK)
 
         def fits(each: Candidate) -> bool:
             document = each.document
             shown = document.trust in trusted and (scope == "principal" or not document.private)
-            return shown and known(each) and (past or when.holds(document, now, clock))
+            return shown and (known(each) or not at) and (past or when.holds(document, now, clock))
 
         try:
             found = gather(index, query, self._vector(query, embedder, vector))
@@ -105,6 +107,7 @@ class Recall:
 def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
     """The first `k` that do not say what another has said."""
     hits: list[Hit] = []
+    heard: list[list[str]] = []
     for each in shown:
         if len(hits) >= k:
             break
@@ -121,15 +124,17 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
             summary=document.summary,
             url=document.url,
         )
-        if not any(same(hit, other) for other in hits):
+        words = said(hit)
+        if not any(same(words, other) for other in heard):
             hits.append(hit)
+            heard.append(words)
     return hits
 
 
 def _answer(hits: list[Hit], best: Candidate | None, budget: int) -> Recalled:
-    if best is None or best.score < ABSTAIN:
+    if best is None or all(hit.score < LEAST[hit.kind] for hit in hits):
         return Recalled(hits)
-    block, tokens = pack([hit for hit in hits if hit.score >= ABSTAIN / 2], budget)
+    block, tokens = pack([hit for hit in hits if hit.score >= LEAST[hit.kind] / 2], budget)
     document = best.document
     belief = document.kind == "node" and document.trust in TRUST[2:] and not best.pinned
     leads_on = any(type_ != "supersedes" for type_, _ in document.links)

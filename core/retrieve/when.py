@@ -6,7 +6,6 @@ from __future__ import annotations
 import datetime
 import re
 from calendar import monthrange
-from collections.abc import Iterable
 from datetime import timedelta
 
 from exo.core.base.clock import Clock
@@ -16,29 +15,25 @@ from exo.core.retrieve.words import DATA, plain
 
 Span = tuple[int, int, str]  # ms UTC, the end excluded; the question without the time
 _TIME = DATA["time"]
-_DAYS, _UNITS, _NUMBERS, _MONTHS = (
+_DAYS, _UNITS, _BACK, _NUMBERS, _MONTHS = (
     {word: int(number) for number, words in _TIME[name].items() for word in words.split()}
-    for name in ("days", "units", "numbers", "months")
+    for name in ("days", "units", "back", "numbers", "months")
 )
-
-
-def _any(words: Iterable[str]) -> str:
-    return f"({'|'.join(words)})"
-
-
+_A_DAY, _A_UNIT, _A_BACK, _A_NUMBER, _A_MONTH = (
+    f"({'|'.join(words)})" for words in (_DAYS, _UNITS, _BACK, [r"\d{1,3}", *_NUMBERS], _MONTHS)
+)
 _YEAR = r"((?:19|20)\d\d)"
 _FORMS = [
     re.compile(rf"\b{form}\b")
     for form in (
         rf"{_YEAR} (\d\d?) (\d\d?)",
-        _any(_DAYS),
-        rf"{_any(_TIME['last'].split())} {_any(_UNITS)}",
-        rf"{_any(_TIME['this'].split())} {_any(_UNITS)}",
-        rf"(\d{{1,3}}|{'|'.join(_NUMBERS)}) {_any(_UNITS)} ago",
-        rf"vor (\d{{1,3}}|{'|'.join(_NUMBERS)}) {_any(_UNITS)}",
-        rf"{_any(_MONTHS)} {_YEAR}",
-        rf"(?:in|im|last|letzten|since|seit|during|of) {_any(_MONTHS)}",
-        rf"(?:in|since|during|seit|of) {_YEAR}",
+        _A_DAY,
+        f"{_A_BACK} {_A_UNIT}",
+        f"{_A_NUMBER} {_A_UNIT} ago",
+        f"vor {_A_NUMBER} {_A_UNIT}",
+        f"{_A_MONTH} {_YEAR}",
+        f"(?:in|im|last|letzten|since|seit|during|of) {_A_MONTH}",
+        f"(?:in|since|during|seit|of) {_YEAR}",
     )
 ]
 _PAST = re.compile(rf"\b({_TIME['past'].replace(chr(10), '')})\b")
@@ -92,16 +87,16 @@ def _first(which: int, words: list[str], today: datetime.datetime) -> tuple[date
         return datetime.datetime(int(words[0]), int(words[1]), int(words[2])), 1
     if which == 1:
         return today - timedelta(_DAYS[words[0]]), 1
-    if which in (2, 3):
-        return _period(today, _UNITS[words[1]], 3 - which)
-    if which in (4, 5):
+    if which == 2:
+        return _period(today, _UNITS[words[1]], _BACK[words[0]])
+    if which in (3, 4):
         unit = _UNITS[words[1]]
         count = _NUMBERS.get(words[0]) or int(words[0])
         return today - timedelta(count * unit + unit // 2), unit | 1
-    if which == 8:
+    if which == 7:
         return _period(datetime.datetime(int(words[0]), 1, 1), 365, 0)
     month = _MONTHS[words[0]]
-    year = int(words[1]) if which == 6 else today.year - (month > today.month)
+    year = int(words[1]) if which == 5 else today.year - (month > today.month)
     return _period(datetime.datetime(year, month, 1), 30, 0)
 
 

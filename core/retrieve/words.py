@@ -41,18 +41,13 @@ _VERB = re.compile("(.{3,})(?:ing|ed)")
 _SYLLABLE = re.compile("[^aeiou][aeiou][^aeiouwxy]")
 
 
-def fold(text: str) -> str:
-    """`text` without case, accents and forms of width."""
+def plain(text: str) -> list[str]:
+    """The words of `text`, without case, accents and forms of width."""
     text = text.casefold()
     if not text.isascii():
         loose = _LOOSE.sub("", unicodedata.normalize("NFKD", text))
         text = unicodedata.normalize("NFC", loose).casefold()
-    return _SHORT.sub("", text)
-
-
-def plain(text: str) -> list[str]:
-    """The words of `text`, folded, as they are written."""
-    return _WORD.findall(fold(text))
+    return _WORD.findall(_SHORT.sub("", text))
 
 
 @lru_cache(10_000)

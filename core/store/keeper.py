@@ -18,7 +18,7 @@ from sqlite3 import Connection
 from exo.core.base.clock import Clock
 from exo.core.base.errors import AlreadyRunning
 from exo.core.base.files import ProcessLock, make_folder
-from exo.core.ledger.entry import Draft
+from exo.core.ledger.entry import Draft, Entry
 from exo.core.ledger.ledger import Ledger
 from exo.core.store.replay import File, State, bytes_of, step
 from exo.core.store.views import Finding, Raced, Views, drop_database, open_database, sha
@@ -113,15 +113,8 @@ class Keeper:
                 return gone
             with views.db.transaction() as link:
                 self._apply(link, done)
-        self._project()
+        views.project()
         return set()
-
-    def _project(self) -> list[str]:
-        written, now = self.views.project(), self.views.meta("position")
-        if self.views.meta("projected") != now:
-            with self.views.db.transaction() as link:
-                self.views.remember(link, projected=now)
-        return written
 
     def record(self) -> Collection[str]:
         """Append hand edits to the ledger: the exact bytes, and what entries that were not yet applied make
@@ -217,16 +210,17 @@ class Keeper:
             self._apply(link, views.meta("position") or 0)
         return self._projected()
 
-    def erase(self, gone: Collection[str], kept: dict[str, bytes]) -> None:
-        """Make the views again without the entries `gone`; `kept` are bytes that pages shall have although
-        the edits behind them are gone."""
-        views = self.views
+    def erase(self, entries: Collection[Entry], kept: dict[str, bytes]) -> None:
+        """Make what those forgotten entries made again without them; `kept` are bytes that pages shall have
+        although the edits behind them are gone."""
+        views, curated = self.views, any(entry.kind in FILE_KINDS for entry in entries)
         with views.db.transaction() as link:
-            self._clear(link)
-            self._apply(link, 0, FILE_KINDS)
+            if curated:
+                self._clear(link)
+                self._apply(link, 0, FILE_KINDS)
             state = State(views)
-            for id_ in gone:
-                for item in views.items("WHERE instr(entries, ?)", id_):
+            for gone in (entry.id for entry in entries if entry.kind in ITEM_KINDS):
+                for item in views.items("WHERE instr(entries, ?)", gone):
                     state.items[item.id] = None
                     for each in filter(None, map(self.ledger.get, item.entries.split())):
                         step(state, each)
@@ -236,7 +230,8 @@ class Keeper:
             self.ledger.append(*drafts)
         with views.db.transaction() as link:
             self._apply(link, views.meta("position"))
-        views.db.scrub()
+        if curated or state.items:
+            views.db.scrub()
         self._projected()
 
     def _clear(self, link: Connection) -> None:
@@ -266,7 +261,8 @@ class Keeper:
         for name in ("nodes", "policies", "skills"):
             with contextlib.suppress(FileExistsError):
                 (self.folder / name).mkdir(mode=0o700)
-        written, views = self._project(), self.views
+        views = self.views
+        written = views.project()
         views.by_hand()  # names what cannot be kept
         count = "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM items)"
         files, items = views.db.rows(count)[0]

@@ -366,7 +366,7 @@ class Store:
             curated = any(entry.kind in FILE_KINDS for entry in entries)
             if curated:
                 self._history.promise()
-            self._keeper.erase(gone, kept)
+            self._keeper.erase(entries, kept)
             single = {each for text in words for each in re.findall(r"\w{3,}", text.casefold())}
             for (data,) in self._rows("SELECT data FROM files WHERE data IS NOT NULL"):
                 text = data.decode(errors="replace").casefold()

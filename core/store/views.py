@@ -218,6 +218,7 @@ class Views:
                 for each in marks:
                     self.mark(link, *each)
                 link.execute("DELETE FROM files WHERE sha = ? AND disk = ?", (GONE, GONE))
+                self.remember(link, projected=self.meta("position"))
         return written
 
     def _write(self, path: str, data: bytes | None, ours: set[str]) -> None:

@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
             for n, text in enumerate(body["input"])
         ]
         status, answer = self.server.answer
-        self._reply(status, {"data": data[::-1]} if answer is None else answer)
+        self._reply(status, {"data": data} if answer is None else answer)
 
     def _reply(self, status: int, value: object) -> None:
         data = json.dumps(value).encode()
