@@ -94,7 +94,7 @@ def why(texts: Texts, event: Called) -> Notice:
     """What a belief stands on, as a page: the belief, then each entry with its day."""
     if event.result is None:
         return Notice("error", texts("error.why", why=event.why))
-    lines = [str(event.result.get("text") or event.result.get("title") or "")]
+    lines = [str(event.result.get("text") or event.result.get("title") or "").strip()]
     for each in event.result.get("evidence") or []:
         day = datetime.datetime.fromtimestamp(int(each.get("ts", 0)) / 1000).astimezone()
         said = str(each.get("text", ""))

@@ -126,7 +126,8 @@ def plan(text: str) -> Plan:
     if match := _READ.match(line):
         return Plan("command", [("read_file", {"path": match["path"].strip()})])
     if (match := _REMEMBER.match(line)) and not line.endswith("?"):
-        return Plan("command", [("remember", {"text": match["text"].strip()})])
+        text = match["text"].strip()
+        return Plan("command", [("remember", {"text": text[:1].upper() + text[1:]})])
     if match := _KNOWN.match(line):
         return Plan("question", [("recall", {"query": match["text"]})])
     return Plan("question" if _QUESTION.search(line) else "chat")

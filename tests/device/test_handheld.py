@@ -117,6 +117,28 @@ def test_the_first_sentence_is_spoken_while_the_second_streams(bench: Bench) -> 
     assert bench.pass_(2) == "idle"
 
 
+def test_one_button_shows_what_an_answer_stands_on(bench: Bench) -> None:
+    bench.ask("what is my sister called?")
+    message = {"id": "m1", "role": "assistant", "text": "You told me: My sister is called Zelmira"}
+    bench.wire("message.completed", turn="t1", message=message)
+    ended = {"turn": "t1", "stop_reason": "end", "usage": {}, "recalled": ["fact-1", "fact-2"]}
+    assert bench.wire("turn.completed", **ended) == "reply"
+    bench.press("ok", 0.1)
+    assert bench.link.told[-1] == ("why", 1, "fact-1")
+    day = 1_700_000_000_000
+    said = {"id": "e", "kind": "utterance", "ts": day, "text": "Remember that"}
+    kept = {"id": "f", "kind": "belief", "ts": day, "text": "My sister is called Zelmira"}
+    found = {"text": "My sister is called Zelmira\n", "evidence": [said, kept]}
+    assert bench.do(ev.Called("why", 1, found)) == "notice"
+    assert bench.device.notice.text.splitlines() == [
+        "My sister is called Zelmira", "Tue 14 Nov, you said: Remember that", "Tue 14 Nov: kept",
+    ]  # fmt: skip
+    assert "Why" in bench.screen and "Zelmira" in bench.screen
+    assert bench.press("ok", 0.1) == "idle"
+    assert bench.do(ev.Called("why", 1, None, "service", "it is gone")) == "notice"
+    assert "it is gone" in bench.screen
+
+
 def test_a_press_while_it_speaks_stops_all_and_listens(bench: Bench) -> None:
     bench.ask()
     bench.delta("A long answer. And")

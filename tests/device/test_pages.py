@@ -71,6 +71,8 @@ def views(page: Pages) -> dict[str, View]:
         "reply": reply(LONG, "What is the capital of France?", streaming=True, speaking=True),
         "reply-end": reply(LONG, "What is the capital of France?", 4, pending=True),
         "reply-short": reply("Paris.", "Capital?"),
+        "reply-known": reply("You told me: My sister is called Zelmira", "My sister?", known=True),
+        "why": notice("info", "My sister is called Zelmira\nMon 30 Nov, you said: Remember it"),
         "reply-cjk": reply("今日は天気がいいですね。散歩に行きましょう！はい。", "今日の天気"),
         "reply-scripts": reply("한국어 — ไทย\nעברית العربية\n数学 ∑∞ ✓", "Ω Ж é 你"),
         "timer": notice("timer", "Tea is ready"),

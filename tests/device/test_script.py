@@ -168,6 +168,27 @@ wait idle 60
         assert any(file.readframes(file.getnframes()))
 
 
+def test_a_question_about_the_person_is_answered_from_the_store_and_ok_says_why(
+    program: Program,
+) -> None:
+    script = """
+wait idle 20
+type Remember that my sister is called Zelmira
+wait reply 20
+wait idle 30
+type What is my sister called?
+wait reply 20
+expect You told me: My sister is called Zelmira
+press ok
+wait notice 10
+expect you said:
+press ok
+wait idle 20
+"""
+    result = program.run(script)
+    assert result.returncode == 0, result.stderr
+
+
 def test_a_line_that_does_not_hold_is_named_with_what_was_seen(program: Program) -> None:
     result = program.run("wait idle 20\ntype Say something\nexpect ^nothing of it$\nshot never")
     assert result.returncode == 1
