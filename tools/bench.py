@@ -23,6 +23,7 @@ TABLE = {
     "voice": "button release to first character and first sound, beside the models one after the other",
     "summaries": "planted facts and secrets that survive summaries, default model and rules alone",
     "context": "time to build a request at 10, 1,000 and 10,000 messages",
+    "ledger": "durable appends beside bare commits, verification beside bare Ed25519, reading",
     "card": "bytes written to the card by a spoken turn, all processes",
 }
 

@@ -43,7 +43,12 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
     ),
 }
 # modules that add their own sub-commands: register(subparsers)
-GROUPS = ("exo.models.commands", "exo.tools.footprint", "exo.tools.store")
+GROUPS = (
+    "exo.models.commands",
+    "exo.tools.footprint",
+    "exo.tools.ledger",
+    "exo.tools.store",
+)
 
 
 def parser() -> argparse.ArgumentParser:
