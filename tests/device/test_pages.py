@@ -21,6 +21,7 @@ from PIL import Image
 
 GOLDEN = Path(__file__).parent / "golden"
 FONTS = Fonts()
+WRITE = os.environ.get("EXO_GOLDEN") == "write"  # read here: no test sees a setting
 NOW = datetime.datetime(2026, 11, 30, 14, 5, tzinfo=datetime.UTC)
 LEVELS = tuple(abs(math.sin(n / 3)) * (n % 5) / 5 for n in range(40))
 LONG = (
@@ -91,7 +92,7 @@ def test_golden(name: str, language: str) -> None:
     page = pages(language)
     image = page.draw(views(page)[name]).image
     path = GOLDEN / f"{name}.{language}.png"
-    if os.environ.get("EXO_GOLDEN") == "write":
+    if WRITE:
         GOLDEN.mkdir(exist_ok=True)
         image.save(path)
     with Image.open(path) as golden:
