@@ -28,7 +28,16 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "board": ("exo.board", "exo.core.base", "PIL", "sounddevice"),
     "device": ("exo.device", "exo.board", "exo.core.base", "PIL"),
-    "tools": ("exo.core", "exo.models", "exo.board", "exo.tools", "PIL", "prompt_toolkit", "yaml"),
+    "tools": (
+        "exo.core",
+        "exo.models",
+        "exo.board",
+        "exo.tools",
+        "PIL",
+        "nacl",
+        "prompt_toolkit",
+        "yaml",
+    ),
 }
 # slow or native: imported where they are used, so that a program which does without them starts fast
 LATE = {

@@ -53,7 +53,13 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
     ),
 }
 # modules that add their own sub-commands: register(subparsers)
-GROUPS = ("exo.models.commands", "exo.tools.footprint", "exo.tools.store", "exo.tools.items")
+GROUPS = (
+    "exo.models.commands",
+    "exo.tools.footprint",
+    "exo.tools.ledger",
+    "exo.tools.store",
+    "exo.tools.items",
+)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -44,6 +44,7 @@ FILES = {
     "models/models.toml": "every model file: size, hash, licence, where it comes from",
     "core/router/catalog.toml": "providers of models and the roles they play",
     "core/engine/sessions.sql": "the tables of sessions.sqlite",
+    "core/ledger/schema.sql": "the tables and triggers of ledger.sqlite, format 1",
     "core/protocol/schema.json": "the protocol as JSON Schema, generated",
     "tests/test_tiny.py": "the whole product in one file, in seconds",
 }

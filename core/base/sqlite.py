@@ -38,8 +38,10 @@ class Database:
         make_folder(path.parent)
         self.path = path
         statements = [text.strip() for text in schema.split(";\n") if text.strip()]
-        self._pragmas = [text for text in statements if "PRAGMA" in text]
+        self._pragmas = ["PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL"]
+        self._pragmas += [text for text in statements if "PRAGMA" in text]
         self._functions: dict[str, tuple[int, Callable[..., Any]]] = {}
+        self._ready = self._beside("-swap")
         self._open()
         if self._version() > version:
             why = f"it has format {self._version()}, this program knows {version}"
@@ -53,7 +55,7 @@ class Database:
                     self.link.execute(f"PRAGMA user_version = {version}")
         with contextlib.suppress(StorageError):  # no room for the copy now: at the next opening
             if self._beside("-scrub").exists():
-                self.scrub(pending=True)
+                self.scrub()
 
     def function(self, name: str, arguments: int, call: Callable[..., Any]) -> None:
         """Let SQL call a deterministic function, also after the file was replaced."""
@@ -61,11 +63,14 @@ class Database:
         self.link.create_function(name, arguments, call, deterministic=True)
 
     @contextlib.contextmanager
-    def transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """One commit, or nothing of it. BEGIN IMMEDIATE: several processes may write."""
-        with self._readable("write"):
+    def transaction(
+        self, durable: bool = False, write: bool = True
+    ) -> Iterator[sqlite3.Connection]:
+        """One commit, or nothing of it. BEGIN IMMEDIATE: several processes may write. With `write` off:
+        many reads of one moment."""
+        with self._readable("write" if write else "read"):
             try:
-                self._begin(durable)
+                self._begin("IMMEDIATE" if write else "DEFERRED", durable)
                 yield self.link
                 self.link.execute("COMMIT")
             except BaseException:
@@ -76,50 +81,32 @@ class Database:
                 if durable:
                     self.link.execute("PRAGMA synchronous = NORMAL")
 
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Many reads of one moment; writes nothing."""
-        with self._readable("read"):
-            self._refresh()
-            self.link.execute("BEGIN")
-            try:
-                yield self.link
-            finally:
-                self.link.execute("ROLLBACK")
-
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Read everything that `query` gives."""
         with self._readable("read"):
-            if not self.link.in_transaction:
-                self._refresh()
+            if not self.link.in_transaction and self._at_path() != self._inode:
+                self._open()
             return self.link.execute(query, values).fetchall()
 
-    def scrub(self, pending: bool = False) -> None:
+    def scrub(self) -> None:
         """Copy what is left into a new file and put that in the place of this one: whatever was deleted
-        is in neither file nor WAL, whoever reads. With `pending` only when one was promised. Needs room
-        for the copy. Raises StorageError."""
-        copy, ready = self._beside("-copy"), self._beside("-swap")
-        with self._readable("scrub"):
-            self._begin()
-            try:
-                if pending and not self._beside("-scrub").exists():
-                    return  # another process has done it
-                self.promise_scrub()
-                copy.unlink(missing_ok=True)
-                copy.touch(0o600)
-                with contextlib.closing(sqlite3.connect(self.path)) as reader:
-                    reader.execute("VACUUM INTO ?", (str(copy),))
-                with copy.open("r+b") as file:
-                    os.pwrite(file.fileno(), *_HAS_WAL)
-                    os.fsync(file.fileno())
-                with self._folder(fcntl.LOCK_EX):
-                    copy.replace(ready)
-                    sync_folder(self.path.parent)
-                    self._finish_swap(ready)
-                    self._beside("-scrub").unlink()
-            finally:
-                self.link.execute("ROLLBACK")
-        self._refresh()
+        is in neither file nor WAL, whoever reads. Needs room for the copy. Raises StorageError."""
+        copy = self._beside("-copy")
+        with self._readable("scrub"), self.transaction():
+            self.promise_scrub()
+            copy.unlink(missing_ok=True)
+            copy.touch(0o600)
+            with contextlib.closing(sqlite3.connect(self.path)) as reader:
+                reader.execute("VACUUM INTO ?", (str(copy),))
+            with copy.open("r+b") as file:
+                os.pwrite(file.fileno(), *_HAS_WAL)
+                os.fsync(file.fileno())
+            with self._folder(fcntl.LOCK_EX):
+                copy.replace(self._ready)
+                sync_folder(self.path.parent)
+                self._finish_swap()
+                self._beside("-scrub").unlink()
+        self._open()
 
     def promise_scrub(self) -> None:
         """Inside a transaction that deletes: should `scrub` not follow it, the next opening does it."""
@@ -139,53 +126,46 @@ class Database:
     # its WAL. Who has the old file open learns of it after BEGIN IMMEDIATE: another inode, or a -swap
     # whose maker must be dead, since its lock is free.
 
-    def _finish_swap(self, ready: Path) -> None:
+    def _finish_swap(self) -> None:
         for ending in ("-wal", "-shm"):
             self._beside(ending).unlink(missing_ok=True)
         sync_folder(self.path.parent)  # an old WAL beside a new file would be played into it
-        ready.replace(self.path)
+        self._ready.replace(self.path)
         sync_folder(self.path.parent)
 
-    def _begin(self, durable: bool = False) -> None:
-        """BEGIN IMMEDIATE in the file that lies at the path."""
+    def _begin(self, how: str, durable: bool = False) -> None:
+        """BEGIN in the file that lies at the path."""
         while True:
-            self._refresh()
-            self.link.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            self.link.execute("BEGIN IMMEDIATE")
-            if self._at_path() == self._inode and not self._beside("-swap").exists():
+            if durable:
+                self.link.execute("PRAGMA synchronous = FULL")
+            self.link.execute(f"BEGIN {how}")
+            if self._at_path() == self._inode and not os.access(self._ready, os.F_OK):
                 return
             self.link.execute("ROLLBACK")
-            self._inode = 0, 0
-
-    def _refresh(self) -> None:
-        if self._at_path() != self._inode:
-            self.link.close()
             self._open()
 
     def _at_path(self) -> tuple[int, int]:
-        try:
-            found = os.stat(self.path)  # noqa: PTH116 - on every read: half the time of Path.stat
-        except FileNotFoundError:
-            return 0, 0
+        found = os.stat(self.path)  # noqa: PTH116 - on every read: half the time of Path.stat
         return found.st_dev, found.st_ino
 
     def _open(self) -> None:
-        ready = self._beside("-swap")
+        """Connect to the file at the path; first end a swap that a death left half done."""
         with self._readable("open"):
-            if ready.exists():
+            if self._ready.exists():
                 with self._folder(fcntl.LOCK_EX):
-                    if ready.exists() and self._beside("-wal").exists():
-                        ready.unlink()  # a crash before the step from which there is no way back
-                    elif ready.exists():
-                        self._finish_swap(ready)
+                    if self._ready.exists() and self._beside("-wal").exists():
+                        self._ready.unlink()  # it died before the step after which the old is no more
+                    elif self._ready.exists():
+                        self._finish_swap()
             with self._folder(fcntl.LOCK_SH):
+                old = getattr(self, "link", None)
                 self.link = sqlite3.connect(self.path, timeout=30.0, isolation_level=None)
+                if old:
+                    old.close()
                 self.path.chmod(0o600)
-                for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
-                    self.link.execute(f"PRAGMA {pragma}")
                 for pragma in self._pragmas:
                     self.link.execute(pragma)
-                self.link.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the WAL
+                self._version()  # opens the WAL while nobody changes it
                 self._inode = self._at_path()
         for name, (arguments, call) in self._functions.items():
             self.function(name, arguments, call)

@@ -13,10 +13,8 @@ from typing import Any
 from exo.core.base.errors import ExoError
 
 START = b"0" * 64  # the chain before an author's first entry
-LIMIT = 2**53  # integers stay below it: beyond, other programs' numbers are not exact
-_encode = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-).encode
+LIMIT = 2**53  # integers stay below it: beyond, the numbers of other programs are not exact
+_FORM = b'{"author":"%b","body_hash":"%b","kind":%b,"lc":%d,"refs":%b,"scope":%b,"seq":%d,"ts":%d,"v":1}'
 
 
 class NotCanonical(ExoError, ValueError):
@@ -24,28 +22,26 @@ class NotCanonical(ExoError, ValueError):
 
 
 def canonical(value: Any) -> bytes:
-    """The one text of a JSON value, UTF-8. Raises NotCanonical."""
+    """The one text of a JSON value (objects, lists, text, whole numbers, true, false, null), UTF-8.
+    Raises NotCanonical."""
     try:
-        _check(value)
-        return _encode(value).encode()
-    except (UnicodeEncodeError, RecursionError) as error:
-        why = "a half of a surrogate pair" if isinstance(error, ValueError) else "nested too deeply"
-        raise NotCanonical(
-            "write down a value", why, "carry what comes from outside as text"
-        ) from error
+        text = _encode(value)
+        if _decode(text) != value:
+            raise ValueError("a key is no text, or a list no list")
+        return text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        do = "carry what comes from outside as text"
+        raise NotCanonical("write down a value", str(error), do) from error
 
 
-def parse(text: str | bytes) -> Any:
-    """The value of a JSON text that anybody may have written. Raises NotCanonical."""
+def parse(text: str) -> Any:
+    """The value of a canonical text that anybody may have written. Raises NotCanonical."""
     try:
-        value = json.loads(
-            text, object_pairs_hook=_pairs, parse_float=_refuse, parse_constant=_refuse
-        )
-    except NotCanonical:
-        raise
+        value = _decode(text)
     except (ValueError, RecursionError) as error:
         raise NotCanonical("read a JSON text", str(error)) from error
-    canonical(value)
+    if canonical(value) != text.encode():
+        raise NotCanonical("read a JSON text", "it is not in its canonical form")
     return value
 
 
@@ -55,17 +51,11 @@ def body_hash(salt: bytes, body: bytes) -> bytes:
 
 
 def entry_id(
-    author: bytes, seq: int, lc: int, ts: int, scope: bytes, kind: bytes, refs: bytes, hash_: bytes
+    author: bytes, seq: int, lc: int, ts: int, scope: bytes, kind: bytes, refs: bytes, hashed: bytes
 ) -> bytes:
     """The hash of the canonical envelope; `refs` is the canonical text of the list."""
-    return (
-        sha256(
-            b'{"author":"%b","body_hash":"%b","kind":%b,"lc":%d,"refs":%b,"scope":%b,"seq":%d,"ts":%d,"v":1}'
-            % (author, hash_, _quoted(kind), lc, refs, _quoted(scope), seq, ts)
-        )
-        .hexdigest()
-        .encode()
-    )
+    text = _FORM % (author, hashed, _quoted(kind), lc, refs, _quoted(scope), seq, ts)
+    return sha256(text).hexdigest().encode()
 
 
 def chained(before: bytes, id_: bytes) -> bytes:
@@ -79,31 +69,26 @@ def _quoted(text: bytes) -> bytes:
     return _encode(text.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
 
-def _check(value: Any) -> None:
-    kind = type(value)
-    if kind is dict:
-        for key, item in value.items():
-            if type(key) is not str:
-                raise NotCanonical("write down a value", f"the key {key!r} is no text")
-            _check(item)
-    elif kind is list or kind is tuple:
-        for item in value:
-            _check(item)
-    elif kind is int:
-        if not -LIMIT < value < LIMIT:
-            raise NotCanonical("write down a value", f"{value} is 2^53 or more", "carry it as text")
-    elif not (kind is str or kind is bool or value is None):
-        raise NotCanonical(
-            "write down a value", f"{value!r} is no text, whole number, list or object"
-        )
-
-
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise NotCanonical("read a JSON text", "a key stands twice in one object")
+        raise ValueError("a key stands twice in one object")
     return found
 
 
+def _whole(text: str) -> int:
+    if len(text) > 17 or not -LIMIT < int(text) < LIMIT:
+        raise ValueError(f"{text[:20]} is 2^53 or more")
+    return int(text)
+
+
 def _refuse(text: str) -> Any:
-    raise NotCanonical("read a JSON text", f"{text} is no whole number")
+    raise ValueError(f"{text} is no whole number")
+
+
+_encode = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+).encode
+_decode = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_float=_refuse, parse_int=_whole, parse_constant=_refuse
+).decode

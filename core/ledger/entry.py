@@ -1,9 +1,18 @@
-"""An entry of the ledger: what is handed in and what is read back."""
+"""An entry of the ledger: what is handed in, its columns, what is read back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+COLUMNS = "e.id, author, seq, lc, ts, scope, kind, refs, body_hash, chain, sig, salt, body"
+# the same with text as bytes: a damaged file may hold what is no UTF-8
+RAW = ", ".join(
+    name if name in ("seq", "lc", "ts", "salt") else f"CAST ({name} AS BLOB)"
+    for name in COLUMNS.split(", ")
+)
+JOINED = "FROM events e LEFT JOIN bodies b ON b.id = e.id"
+Row = tuple[Any, ...]  # of COLUMNS or RAW
 
 
 @dataclass(frozen=True)

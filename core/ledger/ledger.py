@@ -18,67 +18,21 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.home import Home
 from exo.core.base.sqlite import Database
-from exo.core.ledger.canonical import START, body_hash, canonical, chained, entry_id, parse
-from exo.core.ledger.entry import Draft, Entry
-from exo.core.ledger.keys import DeviceKey, Key, RootKey, device_body
-from exo.core.ledger.verify import (
-    JOINED,
-    LASTING,
-    RAW,
-    Checker,
-    Fault,
-    Progress,
-    Report,
-    Row,
-    authors,
-    verify,
-)
+from exo.core.ledger.canonical import LIMIT, START, body_hash, canonical, chained, entry_id
+from exo.core.ledger.entry import COLUMNS, JOINED, RAW, Draft, Entry, Row
+from exo.core.ledger.keys import DeviceKey, Key, device_body, load_root, make_root
+from exo.core.ledger.verify import LASTING, Checker, Progress, Report, Walk, authors, need, row_of
 
 FORMAT = 1
-KINDS = frozenset(
-    [
-        "utterance",
-        "rule",
-        "action",
-        "approval",
-        "verdict",
-        "outcome",
-        "question",
-        "answer",
-        "proposal",
-        "promotion",
-        "revert",
-        "belief",
-        "edit",
-        "item",
-        "import",
-        "retrieval",
-        "decision",
-        "exam",
-        "climb",
-        "artifact",
-        "snapshot",
-        "plan",
-        "inbox",
-        "state",
-        "lease",
-        "device",
-        "forget",
-        "checkpoint",
-        "note",
-    ]
-)
 _SCOPE = re.compile(r"principal|(agent|group):[^\s:/]+")
 _ID = re.compile(r"[0-9a-f]{64}")
-_COLUMNS = "e.id, author, seq, lc, ts, scope, kind, refs, body_hash, chain, sig, salt, body"
-_ENVELOPE = {"v": int, "author": str, "seq": int, "lc": int, "ts": int, "scope": str, "kind": str}
-_ENVELOPE |= {"refs": list, "body_hash": str}
-_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_BODY = "INSERT INTO bodies VALUES (?, ?, ?)"
+_READ = f"SELECT {COLUMNS} {JOINED}"
 _DROP = (
     "DELETE FROM bodies WHERE id IN (SELECT value FROM events, json_each (refs) WHERE kind = 'forget')"
     " AND id NOT IN (SELECT id FROM events WHERE kind IN ('device', 'forget', 'checkpoint'))"
 )
+_ORDER = "ORDER BY lc, author, seq"  # of replay
+_UNKNOWN = "there is no such entry", "unknown_entry"
 _PAGE = 500  # entries read at once
 
 
@@ -87,23 +41,20 @@ class Ledger:
 
     notice = ""
 
-    def __init__(
-        self, home: Home, clock: Clock, name: str = "", *, enrol: bool = True, passphrase: str = ""
-    ) -> None:
+    def __init__(self, home: Home, clock: Clock, name: str = "", *, enrol: bool = True) -> None:
         """Open it. With `enrol` this device gets a key where it has none that fits, under `name`; without,
-        nothing is made and nothing can be appended. `passphrase` opens a sealed root key. Raises HomeError,
-        StorageError."""
+        nothing is made and nothing can be appended. Raises HomeError, StorageError."""
         private = home.store / "private"
         schema = Path(__file__).with_name("schema.sql").read_text()
         self._db = Database(private / "ledger.sqlite", schema, FORMAT)
         self._clock, self._key_file = clock, home.state / "device.key"
-        self._root = RootKey(private / "keys")
+        self._root_file = private / "keys" / "root.key"
         self._device = DeviceKey.load(self._key_file)
         if enrol and not self._reached():
             with self._db.transaction(durable=True) as link:
                 self._device = DeviceKey.load(self._key_file)
                 if not self._reached():  # else another process was first
-                    self._enrol(link, name or "device", passphrase)
+                    self._enrol(link, name or "device")
 
     @property
     def author(self) -> str:
@@ -116,8 +67,8 @@ class Ledger:
         """Sign, chain and commit the drafts in one transaction; durable ones survive power loss once this
         returns. Raises NotCanonical, ExoError for a draft that does not fit, StorageError."""
         for draft in drafts:
-            if draft.kind.encode() in LASTING or draft.kind not in KINDS:
-                raise ExoError("append an entry", f"{draft.kind!r} is no kind to be appended so")
+            if draft.kind.encode() in LASTING:
+                raise ExoError("append an entry", f"a {draft.kind} entry is not made by append")
         with self._db.transaction(durable) as link:
             return self._write(link, drafts)
 
@@ -132,16 +83,15 @@ class Ledger:
         Raises ExoError (unknown_entry, forgotten, or a kind that stays), StorageError when the disk has no
         room to rewrite the file: then the bodies are gone and the next opening scrubs it."""
         with self._db.transaction(durable=True) as link:
-            found = {entry.id: entry for entry in map(self._must_get, ids)}
-            for entry in found.values():
-                if entry.kind.encode() in LASTING:
-                    why = f"it is a {entry.kind} entry, which the others stand on"
-                    raise ExoError(f"forget {entry.id[:12]}", why, code="lasting")
-            left = [entry.id for entry in found.values() if entry.body is not None]
+            left = []
+            for id_ in dict.fromkeys(ids):
+                entry = self.get(id_)
+                if entry is None or entry.kind.encode() in LASTING:
+                    why, code = ("the others stand on it", "lasting") if entry else _UNKNOWN
+                    raise ExoError(f"forget {id_}", why, "see `exo ledger tail`", code=code)
+                left += [entry.id] if entry.body is not None and entry.id not in left else []
             if not left:
-                raise ExoError(
-                    f"forget {', '.join(ids)}", "it is forgotten already", code="forgotten"
-                )
+                raise ExoError("forget", f"{', '.join(ids)} is forgotten already", code="forgotten")
             entry = self._write(link, [Draft("forget", {"reason": reason}, tuple(left))])[0]
             link.executemany("DELETE FROM bodies WHERE id = ?", [(id_,) for id_ in left])
             self._db.promise_scrub()
@@ -149,20 +99,17 @@ class Ledger:
         return entry
 
     def merge(self, lines: Iterable[dict[str, Any]]) -> int:
-        """Add what others wrote (export lines, an author's own in their order); returns how many were new.
-        All or nothing. Raises ExoError naming the first line that does not verify."""
+        """Add what others wrote (export lines, those of an author in their order); returns how many were
+        new. All or nothing. Raises Broken with the first line that does not verify."""
         with self._db.transaction(durable=True) as link:
-            checker = Checker(self._trusted(link))
+            checker, start = Checker(self._trusted(link)), self.position()
             checker.load(link)
-            for author in authors(link):
-                seq, chain, lc = self._head(author.decode())
-                checker.heads[author] = seq, chain.encode(), lc
-            start = self.position()
-            new = sum(self._take(link, checker, _row(line)) for line in lines)
+            for author, (seq, chain, lc) in self._heads().items():
+                checker.heads[author.encode()] = seq, chain.encode(), lc
+            new = sum(self._take(link, checker, row_of(line)) for line in lines)
             gone = link.execute(_DROP).rowcount if new else 0
             for row in link.execute(f"SELECT {RAW} {JOINED} WHERE e.rowid > ?", (start,)):
-                if what := checker.presence(row) or checker.key_fault(row[1], row[3]):
-                    raise _refused(row, what)
+                checker.check_place(row)
             if gone:
                 self._db.promise_scrub()
         if gone:
@@ -174,14 +121,11 @@ class Ledger:
     def get(self, id_: str) -> Entry | None:
         """The entry with that id, or the one that begins so (8 letters or more). Raises ExoError when
         several do."""
-        if not re.fullmatch(r"[0-9a-f]{8,64}", id_):
-            return None
-        rows = self._db.rows(
-            f"SELECT {_COLUMNS} {JOINED} WHERE e.id BETWEEN ? AND ? LIMIT 2", id_, id_ + "g"
-        )
+        query = f"{_READ} WHERE e.id BETWEEN ? AND ? LIMIT 2"
+        rows = self._db.rows(query, id_, id_ + "g") if re.fullmatch("[0-9a-f]{8,64}", id_) else []
         if len(rows) > 1:
-            do = "give more letters of it"
-            raise ExoError(f"find entry {id_}", "several ids begin so", do, code="ambiguous")
+            why, do = "several ids begin so", "give more letters of it"
+            raise ExoError(f"find entry {id_}", why, do, code="ambiguous")
         return _entry(rows[0]) if rows else None
 
     def entries(
@@ -193,14 +137,14 @@ class Ledger:
 
     def newest(self, count: int) -> list[Entry]:
         """The last entries of the replay, the newest last."""
-        query = f"SELECT {_COLUMNS} {JOINED} ORDER BY lc DESC, author DESC, seq DESC LIMIT ?"
+        query = f"{_READ} ORDER BY lc DESC, author DESC, seq DESC LIMIT ?"
         return [_entry(row) for row in self._db.rows(query, count)][::-1]
 
     def referring(self, ids: Collection[str]) -> list[Entry]:
         """Entries whose refs name one of `ids`, in the order of replay."""
         query = (
-            f"SELECT {_COLUMNS} {JOINED} WHERE refs <> '[]' AND EXISTS (SELECT 1 FROM json_each (refs)"
-            " WHERE value IN (SELECT value FROM json_each (?))) ORDER BY lc, author, seq"
+            f"{_READ} WHERE refs <> '[]' AND EXISTS (SELECT 1 FROM json_each (refs)"
+            f" WHERE value IN (SELECT value FROM json_each (?))) {_ORDER}"
         )
         return [_entry(row) for row in self._db.rows(query, json.dumps(list(ids)))]
 
@@ -211,34 +155,26 @@ class Ledger:
 
     def heads(self) -> dict[str, tuple[int, str]]:
         """Author -> number and chain of its last entry."""
-        return {
-            author.decode(errors="replace"): self._head(author.decode(errors="replace"))[:2]
-            for author in authors(self._db.link)
-        }
+        return {author: (seq, chain) for author, (seq, chain, _) in self._heads().items()}
 
     def verify(self, full: bool = True, progress: Progress | None = None) -> Report:
-        """Re-derive everything, or (`full` off) what came since this device's last checkpoint; `progress`
-        is called with entries done and their number."""
+        """Re-derive everything, or with `full` off what came since this device's last checkpoint;
+        `progress` is called with how many entries are done and how many there are."""
         left = (self._device.seq, self._device.chain) if self._device else (0, "")
-        try:
-            with self._db.snapshot() as link:
-                return verify(link, self._trusted(link), self.author, left, full, progress)
-        except HomeError as error:
-            return Report(False, {}, Fault("", 0, "", str(error)))
+        with self._db.transaction(write=False) as link:
+            walk = Walk(link, Checker(self._trusted(link)), self.author.encode(), left)
+            return walk.run(full, progress)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Lines {event, id, chain, sig, salt, body} in the order of replay, once all of them are safe from
         power loss; the own head that leaves so is kept in device.key."""
         with self._db.transaction(durable=True) as link:
-            link.execute(
-                f"PRAGMA user_version = {FORMAT}"
-            )  # a write: the whole WAL is synced with it
-            until = self.position()
-            device = DeviceKey.load(self._key_file)
+            # a write, so that this commit syncs the log with all that stands in it
+            link.execute(f"PRAGMA user_version = {FORMAT}")
+            until, device = self.position(), self._device
             if device and self._reached():
                 device.seq, device.chain, _ = self._head(device.key.public)
                 device.save(self._key_file)
-                self._device = device
         return map(_line, self._pages(0, until))
 
     def close(self) -> None:
@@ -249,86 +185,57 @@ class Ledger:
     def _write(self, link: sqlite3.Connection, drafts: Iterable[Draft]) -> list[Entry]:
         """Add entries of this device; inside a transaction."""
         if self._device is None:
-            raise HomeError(
-                "append an entry", "this device is not enrolled", "open the ledger for writing"
-            )
-        key, author = self._device.key, self._device.key.public.encode()
-        seq, chain, _ = self._head(key.public)
+            raise HomeError("append an entry", "this device is not enrolled", "open it for writing")
+        key, author, now = self._device.key, self.author, self._clock.now_ms()
+        seq, chain, _ = self._head(author)
         if seq < self._device.seq:
-            do = "start again: the device then enrols anew"
-            raise HomeError("append an entry", "an older store was put back meanwhile", do)
-        lc = int(link.execute("SELECT ifnull(max(lc), 0) FROM events").fetchone()[0])
-        now, before = self._clock.now_ms(), chain.encode()
-        unsure = getattr(self._clock, "unsure", False)
-        found = []
+            why = "an older store was put back meanwhile"
+            raise HomeError("append an entry", why, "start again: the device enrols anew")
+        lc, before, found = self._last_lc(link), chain.encode(), []
+        unsure = {"clock": "unsure"} if getattr(self._clock, "unsure", False) else {}
         for draft in drafts:
-            if not _SCOPE.fullmatch(draft.scope) or not all(map(_ID.fullmatch, draft.refs)):
-                raise ExoError("append an entry", "its scope or one of its refs is malformed")
-            body = {**draft.body, "clock": "unsure"} if unsure else draft.body
-            text, salt, refs = canonical(body), secrets.token_bytes(16), canonical(draft.refs)
-            seq, lc, ts = seq + 1, lc + 1, draft.ts or now
-            hash_ = body_hash(salt, text)
-            id_ = entry_id(
-                author, seq, lc, ts, draft.scope.encode(), draft.kind.encode(), refs, hash_
-            )
+            named = _SCOPE.fullmatch(draft.scope) and all(map(_ID.fullmatch, draft.refs))
+            if not named or type(draft.ts) is not int or abs(draft.ts) >= LIMIT:
+                raise ExoError(f"append {draft.kind}", "its scope, time or refs are malformed")
+            body = {**draft.body, **unsure}
+            refs = canonical(list(draft.refs)) if draft.refs else b"[]"
+            text, salt = canonical(body), secrets.token_bytes(16)
+            seq, lc, ts, kind = seq + 1, lc + 1, draft.ts or now, draft.kind.encode()
+            hashed, scope = body_hash(salt, text), draft.scope.encode()
+            id_ = entry_id(author.encode(), seq, lc, ts, scope, kind, refs, hashed)
             before = chained(before, id_)
-            signature = key.sign(before)
-            entry = Entry(
-                id_.decode(),
-                key.public,
-                seq,
-                lc,
-                ts,
-                draft.scope,
-                draft.kind,
-                tuple(draft.refs),
-                hash_.decode(),
-                before.decode(),
-                signature,
-                salt,
-                body,
-            )
-            found.append(entry)
-            link.execute(
-                _EVENT,
-                (
-                    entry.id,
-                    key.public,
-                    seq,
-                    lc,
-                    ts,
-                    draft.scope,
-                    draft.kind,
-                    refs.decode(),
-                    entry.body_hash,
-                    entry.chain,
-                    signature,
-                ),
-            )
-            link.execute(_BODY, (entry.id, salt, text.decode()))
+            head = id_.decode(), author, seq, lc, ts, draft.scope, draft.kind
+            tail = hashed.decode(), before.decode(), key.sign(before), salt
+            _insert(link, (*head, refs.decode(), *tail, text.decode()))
+            found.append(Entry(*head, tuple(draft.refs), *tail, body))
         return found
 
     def _take(self, link: sqlite3.Connection, checker: Checker, row: Row) -> bool:
         """Add one entry of somebody else; False when it is here already."""
-        if row[2] <= checker.heads.get(row[1], (0, b"", 0))[0]:
-            query = "SELECT id FROM events WHERE author = ? AND seq = ?"
-            if link.execute(query, (row[1].decode(), row[2])).fetchone()[0] != row[0].decode():
-                raise _refused(row, "another entry has this number here")
+        if row[2] <= checker.heads.get(row[1], (0,))[0]:
+            query = "SELECT CAST (id AS BLOB) FROM events WHERE author = ? AND seq = ?"
+            same = link.execute(query, (row[1].decode(), row[2])).fetchone() == row[:1]
+            need(same, row, "another entry has this number here")
             return False
-        if what := checker.check(row):
-            raise _refused(row, what)
+        checker.check(row)
         checker.learn(row)
-        texts = [each.decode() if isinstance(each, bytes) else each for each in row[:11]]
-        link.execute(_EVENT, texts)
-        if row[12] is not None and (texts[0] not in checker.forgotten or row[6] in LASTING):
-            link.execute(_BODY, (texts[0], row[11], row[12].decode()))
+        bare = row[0] in checker.forgotten and row[6] not in LASTING
+        texts = [each.decode() if type(each) is bytes else each for each in row[:11]]
+        _insert(link, (*texts, row[11], None if bare or row[12] is None else row[12].decode()))
         return True
+
+    def _heads(self) -> dict[str, tuple[int, str, int]]:
+        names = [author.decode(errors="replace") for author in authors(self._db.link)]
+        return {name: self._head(name) for name in names}
 
     def _head(self, author: str) -> tuple[int, str, int]:
         """Number, chain and lc of an author's last entry."""
         query = "SELECT seq, chain, lc FROM events WHERE author = ? ORDER BY seq DESC LIMIT 1"
-        rows = self._db.rows(query, author)
-        return rows[0] if rows else (0, START.decode(), 0)
+        found: list[tuple[int, str, int]] = self._db.rows(query, author)
+        return found[0] if found else (0, START.decode(), 0)
+
+    def _last_lc(self, link: sqlite3.Connection) -> int:
+        return int(link.execute("SELECT ifnull(max(lc), 0) FROM events").fetchone()[0])
 
     def _reached(self) -> bool:
         """Whether this device has written here, and nothing of what left it is missing."""
@@ -339,42 +246,34 @@ class Ledger:
         known = device.key.public, device.seq, device.chain
         return not device.seq or bool(self._db.rows(query, *known))
 
-    def _enrol(self, link: sqlite3.Connection, name: str, passphrase: str) -> None:
-        empty = not self.position()
-        root = (
-            self._root.make() if empty and not self._root.public() else self._root.load(passphrase)
-        )
-        if not empty and root.public != self._first_root(link):
-            why = f"{self._root.path} is not the key that this ledger's devices were enrolled with"
-            raise HomeError("enrol this device", why, "put the right one back from a backup")
-        if self._device is None or self._device.seq:
-            if self._device:
-                self.notice = (
-                    f"an older store was put back: entry {self._device.seq} of this device is not in it."
-                    " The device goes on under a new key"
-                )
-            self._device = DeviceKey(Key.new())
+    def _enrol(self, link: sqlite3.Connection, name: str) -> None:
+        old, root, empty = self._device, load_root(self._root_file), not self.position()
+        if root is None and empty:
+            root = make_root(self._root_file)
+        checker = Checker(root.public if root else "")
+        checker.load(link)
+        if root is None or not (empty or checker.devices):
+            why = f"{self._root_file} is {'not the key of its devices' if root else 'missing'}"
+            raise HomeError("enrol this device", why, "put the file back from a backup")
+        if old is None or old.seq:
+            self._device = DeviceKey(Key())
             self._device.save(self._key_file)
-        lc = int(link.execute("SELECT ifnull(max(lc), 0) FROM events").fetchone()[0]) + 1
-        self._write(link, [Draft("device", device_body(root, "enrol", self.author, lc, name))])
+        if old and old.seq:
+            why = f"entry {old.seq} of this device is not in it"
+            self.notice = f"an older store was put back ({why}): the device goes on under a new key"
+        body = device_body(root, "enrol", self.author, self._last_lc(link) + 1, name)
+        self._write(link, [Draft("device", body)])
 
     def _trusted(self, link: sqlite3.Connection) -> str:
         """The root key that counts: the one of this store, else that of the first enrolment."""
-        return self._root.public() or self._first_root(link)
-
-    def _first_root(self, link: sqlite3.Connection) -> str:
-        query = f"SELECT body {JOINED} WHERE kind = 'device' ORDER BY lc, author, seq LIMIT 1"
-        row = link.execute(query).fetchone()
-        try:
-            return str(json.loads(row[0])["root"]) if row else ""
-        except (KeyError, TypeError, ValueError):
-            return ""
-
-    def _must_get(self, id_: str) -> Entry:
-        entry = self.get(id_)
-        if entry is None:
-            raise ExoError(f"forget {id_}", "there is no such entry", code="unknown_entry")
-        return entry
+        if root := load_root(self._root_file):
+            return root.public
+        found = "CAST (json_extract (body, '$.root') AS BLOB)"
+        query = (
+            f"SELECT {found} {JOINED} WHERE kind = 'device' AND json_valid (body) {_ORDER} LIMIT 1"
+        )
+        row = link.execute(query).fetchone() or [None]
+        return (row[0] or b"").decode(errors="replace")
 
     def _pages(
         self, after: int, until: int, kinds: Sequence[str] = (), until_ts: int | None = None
@@ -382,30 +281,24 @@ class Ledger:
         """Rows in the order of replay, read a page at a time."""
         few = until - after <= _PAGE  # then to sort them is cheaper than to walk the whole order
         query = (
-            f"SELECT {_COLUMNS} FROM events e {'NOT INDEXED' if few else 'INDEXED BY events_order'}"
+            f"SELECT {COLUMNS} FROM events e {'NOT INDEXED' if few else 'INDEXED BY events_order'}"
             " LEFT JOIN bodies b ON b.id = e.id"
             " WHERE (lc, author, seq) > (?, ?, ?) AND e.rowid > ? AND e.rowid <= ?"
+            f" AND (? OR kind IN (SELECT value FROM json_each (?))) AND ts <= ? {_ORDER} LIMIT {_PAGE}"
         )
-        more: list[object] = []
-        if kinds:
-            query += f" AND kind IN ({', '.join('?' * len(kinds))})"
-            more += kinds
-        if until_ts is not None:
-            query += " AND ts <= ?"
-            more.append(until_ts)
-        query += f" ORDER BY lc, author, seq LIMIT {_PAGE}"
+        limit = 2**63 - 1 if until_ts is None else until_ts
+        more = after, until, not kinds, json.dumps(list(kinds)), limit
         last: tuple[object, ...] = (0, "", 0)
-        while rows := self._db.rows(query, *last, after, until, *more):
+        while rows := self._db.rows(query, *last, *more):
             yield from rows
-            if len(rows) < _PAGE:
-                return
             last = rows[-1][3], rows[-1][1], rows[-1][2]
 
 
-def _refused(row: Row, what: str) -> ExoError:
-    return ExoError(
-        f"merge entry {row[2]} of {row[1].decode()} ({row[0].decode()})", what, code="fault"
-    )
+def _insert(link: sqlite3.Connection, row: Row) -> None:
+    """Add an entry: COLUMNS, the body as text or None."""
+    link.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row[:11])
+    if row[12] is not None:
+        link.execute("INSERT INTO bodies VALUES (?, ?, ?)", (row[0], *row[11:]))
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
@@ -425,27 +318,3 @@ def _line(row: tuple[Any, ...]) -> dict[str, Any]:
     event |= {"refs": json.loads(refs), "body_hash": hash_}
     hidden = None if salt is None else salt.hex()
     return {"event": event, "id": id_, "chain": chain, "sig": sig, "salt": hidden, "body": body}
-
-
-def _row(line: dict[str, Any]) -> Row:
-    """An export line as the columns it would have. Raises NotCanonical, ExoError."""
-    try:
-        event, salt, body = line["event"], line["salt"], line["body"]
-        if {key: type(value) for key, value in event.items()} != _ENVELOPE or event["v"] != 1:
-            raise ValueError("its envelope has other fields")
-        raw = None
-        if body is not None:
-            raw = body.encode()
-            if canonical(parse(body)) != raw:
-                raise ValueError("its body is not canonical")
-        if (salt is None) != (body is None):
-            raise ValueError("salt and body go together")
-        canonical(event)
-        texts = [event[key].encode() for key in ("author", "scope", "kind", "body_hash")]
-        author, scope, kind, hash_ = texts
-        id_, chain, sig = (line[key].encode() for key in ("id", "chain", "sig"))
-        secret = None if salt is None else bytes.fromhex(salt)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ExoError("merge a line", f"it is malformed: {error}", code="bad_line") from error
-    seq, lc, ts, refs = event["seq"], event["lc"], event["ts"], canonical(event["refs"])
-    return id_, author, seq, lc, ts, scope, kind, refs, hash_, chain, sig, secret, raw

@@ -1,6 +1,6 @@
 """Whether what was read back is what was written. Owns the checks of one entry and the walk over all of
 them; writes nothing. Invariant: nothing in the tables can be changed, added or taken away without a fault
-being named, but for the last entries that neither left the device nor stand in a checkpoint."""
+being named, but for last entries that neither left the device nor stand in a checkpoint."""
 
 from __future__ import annotations
 
@@ -10,47 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from exo.core.ledger.canonical import START, body_hash, chained, entry_id
-from exo.core.ledger.keys import device_fault, signed
+from exo.core.base.errors import HomeError
+from exo.core.ledger.canonical import START, body_hash, canonical, chained, entry_id, parse
+from exo.core.ledger.entry import JOINED, RAW, Row
+from exo.core.ledger.keys import device_signed, signed
 
 LASTING = (b"device", b"forget", b"checkpoint")  # kinds whose body cannot be forgotten
-# text as bytes: a damaged file may hold what is no UTF-8
-RAW = ", ".join(
-    name if name in ("seq", "lc", "ts", "salt") else f"CAST ({name} AS BLOB)"
-    for name in [
-        "e.id",
-        "author",
-        "seq",
-        "lc",
-        "ts",
-        "scope",
-        "kind",
-        "refs",
-        "body_hash",
-        "chain",
-        "sig",
-        "salt",
-        "body",
-    ]
-)
-JOINED = "FROM events e LEFT JOIN bodies b ON b.id = e.id"
-Row = tuple[
-    bytes,
-    bytes,
-    int,
-    int,
-    int,
-    bytes,
-    bytes,
-    bytes,
-    bytes,
-    bytes,
-    bytes,
-    bytes | None,
-    bytes | None,
-]
+MINE = "author = CAST (? AS TEXT)"
 Progress = Callable[[int, int], None]  # entries done, of how many
 _STEP = 1000  # entries from one report of progress to the next
+_NEVER = 2**63, 2**63
+_FIELDS = {"v": int, "author": str, "seq": int, "lc": int, "ts": int, "scope": str, "kind": str}
+_FIELDS |= {"refs": list, "body_hash": str}
 
 
 @dataclass(frozen=True)
@@ -65,197 +36,201 @@ class Fault:
 
 @dataclass(frozen=True)
 class Report:
-    """`authors`: how many entries of each were found good."""
+    """`authors`: how many entries of each are good."""
 
     ok: bool
     authors: dict[str, int]
     fault: Fault | None
 
 
+class Broken(HomeError):
+    """An entry does not verify."""
+
+    code = "fault"
+
+    def __init__(self, author: bytes, seq: int, id_: bytes, what: str) -> None:
+        words = author.decode(errors="replace"), seq, id_.decode(errors="replace"), what
+        self.fault = Fault(*words)
+        super().__init__(f"verify entry {seq} of {words[0]} {words[2]}".rstrip(), what)
+
+
+def need(good: object, row: Row, what: str) -> None:
+    """Raise Broken unless `good`."""
+    if not good:
+        raise Broken(row[1], row[2], row[0], what)
+
+
 @dataclass
 class Checker:
-    """Checks entries one after the other, those of an author by their numbers. `heads`: author -> seq,
-    chain, lc of its last good entry; `devices`: author -> lc from which and up to which it may sign."""
+    """Checks entries, those of one author in their order. `heads`: author -> seq, chain and lc of the last
+    good one; `devices`: key -> lc from which and up to which it may sign."""
 
     root: str
     heads: dict[bytes, tuple[int, bytes, int]] = field(default_factory=dict)
     devices: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    forgotten: set[str] = field(default_factory=set)
+    forgotten: set[bytes] = field(default_factory=set)
 
     def load(self, link: sqlite3.Connection) -> None:
-        """Learn the devices and what was forgotten."""
-        query = f"SELECT {RAW} {JOINED} WHERE kind IN ('device', 'forget')"
-        for row in link.execute(query):
+        """Learn which devices there are and what was forgotten."""
+        for row in link.execute(f"SELECT {RAW} {JOINED} WHERE kind IN ('device', 'forget')"):
             self.learn(row)
 
     def learn(self, row: Row) -> None:
-        """Take note of an enrolment, a revocation or a forgetting; ignores what is not well-formed."""
-        kind, refs, body = row[6], row[7], row[12]
-        value = _value(refs if kind == b"forget" else body)
-        if kind == b"forget" and isinstance(value, list):
-            self.forgotten.update(each for each in value if isinstance(each, str))
-        elif kind == b"device" and not self._device_fault(value):
-            device = value["device"].encode()
-            first, last = self.devices.get(device, (2**63, 2**63))
-            if value["action"] == "enrol":
-                self.devices[device] = min(first, value["lc"]), last
-            else:
-                self.devices[device] = first, min(last, value["lc"])
+        """Take in an enrolment, a revocation or a forgetting; what is not well-formed counts for nothing."""
+        value = _value(row[7 if row[6] == b"forget" else 12])
+        if row[6] == b"forget" and type(value) is list:
+            self.forgotten.update(str(each).encode(errors="replace") for each in value)
+        elif row[6] == b"device" and device_signed(value, self.root):
+            device, lc, enrol = value["device"].encode(), value["lc"], value["action"] == "enrol"
+            first, last = self.devices.get(device, _NEVER)
+            self.devices[device] = (min(first, lc), last) if enrol else (first, min(last, lc))
 
-    def check(self, row: Row) -> str:
-        """What is wrong with the next entry of an author, "" when nothing is."""
-        id_, author, seq, lc, ts, scope, kind, refs, hash_, chain, sig, salt, body = row
+    def check(self, row: Row) -> None:
+        """Raise Broken unless the next entry of its author follows and is signed by it."""
+        id_, author, seq, lc, ts, scope, kind, refs, hashed, chain, sig, salt, body = row
         last, before, known = self.heads.get(author, (0, START, 0))
         if seq != last + 1:
-            return "two entries have this number" if seq == last else f"entry {last + 1} is missing"
-        if entry_id(author, seq, lc, ts, scope, kind, refs, hash_) != id_:
-            return "its id is not the hash of what it says"
-        if chained(before, id_) != chain:
-            return "its chain does not follow from the entry before"
-        if not signed(author, chain, sig):
-            return "its signature is not by its author"
-        if lc <= known:
-            return "its clock does not go on from the entry before"
+            need(seq != last, row, "two entries have this number")
+            need(False, row, f"the entry before it, {last + 1}, is missing")
+        derived = entry_id(author, seq, lc, ts, scope, kind, refs, hashed)
+        need(derived == id_, row, "its id is not the hash of what it says")
+        need(chained(before, id_) == chain, row, "its chain does not follow from the entry before")
+        need(signed(author, chain, sig), row, "its signature is not by its author")
+        need(lc > known, row, "its clock does not go on from the entry before")
+        good = body is None or body_hash(salt or b"", body) == hashed
+        need(good, row, "its body is not the one that was signed")
+        if kind == b"device":
+            need(device_signed(_value(body), self.root), row, "the root key did not sign it")
         self.heads[author] = seq, chain, lc
-        if body is not None and salt is not None and body_hash(salt, body) != hash_:
-            return "its body is not the one that was signed"
-        if kind == b"device" and (what := self._device_fault(_value(body))):
-            return what
-        return ""
 
-    def presence(self, row: Row) -> str:
-        """Whether the body is there, and only where nobody had it forgotten: "" or what is wrong."""
-        gone = row[0].decode(errors="replace") in self.forgotten and row[6] not in LASTING
-        if gone and row[12] is not None:
-            return "it was forgotten, but its body is here"
-        return (
-            ""
-            if gone or row[12] is not None
-            else "its body is missing, and nobody had it forgotten"
-        )
-
-    def key_fault(self, author: bytes, lc: int) -> str:
-        """Whether `author` may sign at `lc`: "" or what is wrong."""
-        first, last = self.devices.get(author, (2**63, 2**63))
-        if first > lc:
-            return "its author's key is not enrolled"
-        return "its author's key was revoked" if lc > last else ""
-
-    def _device_fault(self, body: Any) -> str:
-        return device_fault(body) or (
-            "" if body["root"] == self.root else "another root key signed it"
-        )
-
-
-def verify(
-    link: sqlite3.Connection,
-    root: str,
-    own: str,
-    left: tuple[int, str],
-    full: bool,
-    progress: Progress | None = None,
-) -> Report:
-    """Check every entry, or with `full` off those since the last checkpoint of author `own`; `left` is the
-    head of `own` that others may know (0: none). Memory does not grow with the entries."""
-    walk = _Walk(link, Checker(root), progress)
-    fault = walk.run(own.encode(), full)
-    if fault is None and left[0]:
-        fault = walk.known(own.encode(), left[0], left[1], "it left this device")
-    if fault is None and full:
-        fault = walk.file()
-    heads = walk.checker.heads
-    return Report(
-        fault is None, {_text(author): heads[author][0] for author in sorted(heads)}, fault
-    )
+    def check_place(self, row: Row) -> None:
+        """Raise Broken unless its author may sign, and its body is there or was forgotten."""
+        first, last = self.devices.get(row[1], _NEVER)
+        need(first <= row[3], row, "its author's key is not enrolled")
+        need(row[3] <= last, row, "its author's key was revoked")
+        if row[12] is None or row[0] in self.forgotten:
+            gone = row[0] in self.forgotten and row[6] not in LASTING
+            need(gone or row[12] is not None, row, "its body is missing, and was not forgotten")
+            need(not gone or row[12] is None, row, "it was forgotten, but its body is here")
 
 
 @dataclass
-class _Walk:
+class Walk:
+    """Verifies a ledger; memory does not grow with its entries. `left`: seq and chain of the last entry of
+    `own` that others may know (seq 0: none)."""
+
     link: sqlite3.Connection
     checker: Checker
-    progress: Progress | None
-    done: int = 0
+    own: bytes
+    left: tuple[int, str]
 
-    def run(self, own: bytes, full: bool) -> Fault | None:
+    def run(self, full: bool, progress: Progress | None) -> Report:
+        """Check everything, or with `full` off what came since the last checkpoint of `own`."""
+        fault = None
+        try:
+            self._run(full, progress or (lambda done, total: None))
+        except Broken as error:
+            fault = error.fault
+        except (sqlite3.DatabaseError, OverflowError, ValueError) as error:
+            fault = Fault("", 0, "", f"the file is damaged: {error}")
+        good = {a.decode(errors="replace"): head[0] for a, head in self.checker.heads.items()}
+        return Report(fault is None, good, fault)
+
+    def _run(self, full: bool, progress: Progress) -> None:
         self.checker.load(self.link)
-        if not full and (fault := self._start(own)):
-            return fault
-        total = self.link.execute("SELECT count(*) FROM events").fetchone()[0]
-        query = f"SELECT {RAW} {JOINED} WHERE author = CAST (? AS TEXT) AND seq > ? ORDER BY seq"
-        check, key_fault = self.checker.check, self.checker.key_fault
+        query = (
+            f"SELECT {RAW} {JOINED} WHERE {MINE} AND kind = 'checkpoint' ORDER BY seq DESC LIMIT 1"
+        )
+        for row in [] if full else self.link.execute(query, (self.own,)).fetchall():
+            self._known(row, start=True)  # the walk verifies that entry itself
+        done, total = 0, self.link.execute("SELECT count(*) FROM events").fetchone()[0]
+        query = f"SELECT {RAW} {JOINED} WHERE {MINE} AND seq > ? ORDER BY seq"
+        later: Broken | None = None
+        check, check_place = self.checker.check, self.checker.check_place
         for author in authors(self.link):
-            start = self.checker.heads.get(author, (0, b"", 0))[0]
+            start = self.checker.heads.get(author, (0,))[0]
             for row in self.link.execute(query, (author, start)):
-                what = check(row) or self.checker.presence(row) or key_fault(author, row[3])
-                if what:
-                    return Fault(_text(author), row[2], _text(row[0]), what)
-                if row[6] == b"checkpoint" and (fault := self._checkpoint(row)):
-                    return fault
-                self.done += 1
-                if self.progress and self.done % _STEP == 0:
-                    self.progress(self.done, total)
-        return None
+                check(row)
+                try:
+                    check_place(row)
+                except Broken as error:  # its cause may be a forget or device entry that is broken
+                    later = later or error
+                if row[6] == b"checkpoint":
+                    self._known(row)
+                done += 1
+                if done % _STEP == 0:
+                    progress(done, total)
+        if self.left[0]:
+            self._at(self.own, *self.left, "it has left this device")
+        if later:
+            raise later
+        if full:
+            self._file()
 
-    def known(self, author: bytes, seq: int, chain: str, why: str) -> Fault | None:
-        """A fault unless the entry is there."""
-        query = (
-            "SELECT CAST (chain AS BLOB) FROM events WHERE author = CAST (? AS TEXT) AND seq = ?"
-        )
-        row = self.link.execute(query, (author, seq)).fetchone()
-        if row == (chain.encode(),):
-            return None
-        return Fault(
-            _text(author), seq, "", f"{why}, but {'is missing' if row is None else 'differs'}"
-        )
-
-    def file(self) -> Fault | None:
-        """Bodies of no entry; indexes that do not fit their tables."""
-        query = "SELECT id FROM bodies WHERE id NOT IN (SELECT id FROM events) LIMIT 1"
-        for (id_,) in self.link.execute(query):
-            return Fault("", 0, id_, "a body that belongs to no entry")
-        found = self.link.execute("PRAGMA integrity_check (1)").fetchone()[0]
-        return None if found == "ok" else Fault("", 0, "", f"the file is damaged: {found}")
-
-    def _start(self, own: bytes) -> Fault | None:
-        """Set the heads of the last own checkpoint; the walk verifies that one as well."""
-        query = (
-            f"SELECT {RAW} {JOINED} WHERE author = CAST (? AS TEXT) AND kind = 'checkpoint'"
-            " ORDER BY seq DESC LIMIT 1"
-        )
-        row = self.link.execute(query, (own,)).fetchone()
-        if row is None:
-            return None
-        if fault := self._checkpoint(row):
-            return fault
-        query = "SELECT lc, (SELECT count(*) FROM events WHERE author = ?1 AND seq <= ?2) FROM events WHERE author = ?1 AND seq = ?2"
-        for author, (seq, chain) in _value(row[12])["heads"].items():
-            lc, count = self.link.execute(query, (author, seq)).fetchone()
-            if count != seq:
-                return Fault(author, seq, "", f"{seq - count} entries before it are missing")
-            self.checker.heads[author.encode()] = seq, chain.encode(), lc
-        return None
-
-    def _checkpoint(self, row: Row) -> Fault | None:
+    def _known(self, row: Row, start: bool = False) -> None:
+        """Raise Broken unless the entries that a checkpoint names are there; with `start` go on from them."""
         try:
             heads = [
                 (a.encode(), int(n), str(chain))
                 for a, (n, chain) in _value(row[12])["heads"].items()
             ]
         except (AttributeError, KeyError, TypeError, ValueError):
-            return Fault(_text(row[1]), row[2], _text(row[0]), "it is no checkpoint")
-        for head in heads:
-            if fault := self.known(*head, "a checkpoint names it"):
-                return fault
-        return None
+            heads = []
+        need(heads, row, "it is no checkpoint")
+        query = f"SELECT lc, (SELECT count(*) FROM events WHERE {MINE} AND seq <= ?) FROM events WHERE {MINE} AND seq = ?"
+        for author, seq, chain in heads:
+            self._at(author, seq, chain, "a checkpoint names it")
+            if start:
+                lc, count = self.link.execute(query, (author, seq, author, seq)).fetchone()
+                need(count == seq, (b"", author, seq), "not all entries before it are there")
+                self.checker.heads[author] = seq, chain.encode(), lc
+
+    def _at(self, author: bytes, seq: int, chain: str, why: str) -> None:
+        query = f"SELECT CAST (chain AS BLOB) FROM events WHERE {MINE} AND seq = ?"
+        row = self.link.execute(query, (author, seq)).fetchone()
+        need(row, (b"", author, seq), f"{why}, but it is missing")
+        need(row == (chain.encode(),), (b"", author, seq), f"{why}, but it differs")
+
+    def _file(self) -> None:
+        """Raise Broken for a body of no entry, or an index that does not fit its table."""
+        query = (
+            "SELECT CAST (id AS BLOB) FROM bodies WHERE id NOT IN (SELECT id FROM events) LIMIT 1"
+        )
+        for (id_,) in self.link.execute(query):
+            raise Broken(b"", 0, id_, "a body that belongs to no entry")
+        found = self.link.execute("PRAGMA integrity_check (1)").fetchone()[0]
+        if found != "ok":
+            raise Broken(b"", 0, b"", f"the file is damaged: {found}")
 
 
 def authors(link: sqlite3.Connection) -> list[bytes]:
-    """Everybody who wrote, by their keys."""
-    found: list[bytes] = []
-    query = "SELECT CAST (author AS BLOB) FROM events WHERE author > CAST (? AS TEXT) ORDER BY author LIMIT 1"
-    while row := link.execute(query, (found[-1] if found else b"",)).fetchone():
-        found.append(row[0])
-    return found
+    """The keys of everybody who wrote."""
+    query = "SELECT CAST (min(author) AS BLOB) FROM events WHERE author > CAST (? AS TEXT)"
+    found = [b""]
+    while (author := link.execute(query, found[-1:]).fetchone()[0]) is not None:
+        found.append(author)
+    return found[1:]
+
+
+def row_of(line: dict[str, Any]) -> Row:
+    """An export line as the columns of RAW. Raises Broken when it is malformed."""
+    try:
+        event, salt, body = line["event"], line["salt"], line["body"]
+        if {key: type(value) for key, value in event.items()} != _FIELDS or event["v"] != 1:
+            raise ValueError("its fields are not those of an envelope")
+        if body is not None:
+            parse(body)
+        canonical(event)
+        ids = tuple(line[key].encode() for key in ("id", "chain", "sig"))
+        author, scope, kind, hashed = (
+            event[key].encode() for key in ("author", "scope", "kind", "body_hash")
+        )
+        hidden = None if body is None else (bytes.fromhex(salt), body.encode())
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Broken(b"", 0, b"", f"a line that is no entry: {error}") from error
+    refs, numbers = canonical(event["refs"]), (event["seq"], event["lc"], event["ts"])
+    tail = hashed, *ids[1:], *(hidden or (None, None))
+    return ids[0], author, *numbers, scope, kind, refs, *tail
 
 
 def _value(text: bytes | None) -> Any:
@@ -263,7 +238,3 @@ def _value(text: bytes | None) -> Any:
         return json.loads(text or b"null")
     except ValueError:
         return None
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode(errors="replace")

@@ -15,5 +15,7 @@ CREATE TABLE files (
 CREATE INDEX files_stem ON files (stem);
 CREATE INDEX files_id ON files (id);
 CREATE INDEX files_norm ON files (norm);
+-- what every sync reads, apart from the bytes
+CREATE INDEX files_seen ON files (path, sha, disk, mtime, size);
 CREATE TABLE changes (rev INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;

@@ -105,7 +105,7 @@ class Store:
         """Make a belief of `text`; the same text again gives the node that is there. `fields` are keys of a
         node that win over what the text says of itself; `at` is when it was said (ms UTC). Raises ExoError
         for an empty text and for an unknown `supersedes`."""
-        with self._writing():
+        with self._writing(look=bool(supersedes)):
             text = self._worded(text, "remember")
             query = "SELECT id FROM files WHERE norm = ? AND fault = '' AND id <> ''"
             same = self._rows(query, rules.norm(text))
@@ -161,7 +161,7 @@ class Store:
         self._change("link", id_, links=[{"type": type_, "to": to}])
 
     def _change(self, action: str, id_: str, **node: Any) -> None:
-        with self._writing():
+        with self._writing(look=True):
             body = {"action": action, "node": {"id": self._stem(id_), **node}}
             self._append(Draft("belief", body, tuple(self.entry_of(id_)[:1])))
 
@@ -397,10 +397,11 @@ class Store:
     # ---- inside ----------------------------------------------------------------------------------------
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, look: bool = False) -> Iterator[None]:
+        """Ready to append; with `look` after hand edits. Without, one that is in the way is met by the write."""
         with self._keeper.locked():
             self._begin()
-            self._synced()
+            self._synced(look)
             yield
 
     def _begun(self) -> bool:

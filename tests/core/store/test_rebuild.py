@@ -255,9 +255,9 @@ class Disk:
             self.count()
             return replace(path, target)
 
-        def begun(database: Database, durable: bool = False) -> None:
+        def begun(database: Database, *how: Any, **more: Any) -> None:
             self.count()
-            begin(database, durable)
+            begin(database, *how, **more)
             self.at and self.count()
 
         patch.setattr(Path, "replace", replaced)
