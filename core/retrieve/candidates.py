@@ -91,7 +91,7 @@ def _near(index: Index, term: str) -> list[str]:
     """Up to three terms of the index that `term` may be a slip of. The first two letters may be swapped."""
     most = 1 if len(term) < 6 else 2
     found: list[str] = []
-    for first in {term[0], term[1]}:
+    for first in dict.fromkeys(term[:2]):
         rows = index.database.rows(
             "SELECT term FROM terms WHERE term >= ?1 AND term < ?1 || char(1114111)"
             " AND length(term) BETWEEN ?2 AND ?3 AND parts <= ?4 LIMIT 20000",
