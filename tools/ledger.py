@@ -13,7 +13,8 @@ from typing import Any
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError, HomeError, StorageError, storage_error
 from exo.core.base.home import Home
-from exo.core.ledger import Entry, Ledger
+from exo.core.ledger.entry import Entry
+from exo.core.ledger.ledger import Ledger
 from exo.tools.transcript import visible
 
 WIDTH = 60  # letters of an entry's first words

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from exo.core.base.home import Home
-from exo.core.ledger import Draft, Ledger
+from exo.core.ledger.entry import Draft
 from exo.core.ledger.keys import DeviceKey
+from exo.core.ledger.ledger import Ledger
 from exo.tools import cli, verify_export
 from exo.tools.clock import FakeClock
 

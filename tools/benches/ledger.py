@@ -14,7 +14,8 @@ from pathlib import Path
 
 from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
-from exo.core.ledger import Draft, Ledger
+from exo.core.ledger.entry import Draft
+from exo.core.ledger.ledger import Ledger
 from exo.tools.bench import Figure, Say
 
 ENTRIES = 100_000

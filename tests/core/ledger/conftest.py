@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 from exo.core.base.home import Home
-from exo.core.ledger import Draft, Entry, Ledger
+from exo.core.ledger.entry import Draft, Entry
+from exo.core.ledger.ledger import Ledger
 from exo.tools.clock import FakeClock
 
 PRELUDE = """
 import os, sys
 from pathlib import Path
 from exo.core.base.home import Home
-from exo.core.ledger import Draft, Ledger
+from exo.core.ledger.entry import Draft
+from exo.core.ledger.ledger import Ledger
 from exo.tools.clock import FakeClock
 """
 

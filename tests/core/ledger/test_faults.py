@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from exo.core.base.home import Home
-from exo.core.ledger import Draft, Ledger
+from exo.core.ledger.entry import Draft
+from exo.core.ledger.ledger import Ledger
 from exo.tools.clock import FakeClock
 
 Child = Callable[..., subprocess.Popen[str]]

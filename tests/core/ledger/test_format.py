@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from exo.core.base.home import Home
-from exo.core.ledger import Ledger
 from exo.core.ledger.canonical import (
     START,
     NotCanonical,
@@ -21,6 +20,7 @@ from exo.core.ledger.canonical import (
     parse,
 )
 from exo.core.ledger.keys import Key, device_body, make_root, signed
+from exo.core.ledger.ledger import Ledger
 from exo.tools.clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st

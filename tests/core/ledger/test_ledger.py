@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.home import Home
-from exo.core.ledger import Draft, Ledger
 from exo.core.ledger.canonical import NotCanonical
+from exo.core.ledger.entry import Draft
 from exo.core.ledger.keys import DeviceKey, Key, device_body, load_root, make_root
+from exo.core.ledger.ledger import Ledger
 from exo.tools.clock import FakeClock
 
 Child = Callable[..., subprocess.Popen[str]]

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
-from exo.core.ledger import Draft, Ledger
+from exo.core.ledger.entry import Draft
 from exo.core.ledger.keys import Key, load_root
+from exo.core.ledger.ledger import Ledger
 from exo.tools.clock import FakeClock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from exo.core.base.errors import HomeError
-from exo.core.ledger import Draft, Ledger
+from exo.core.ledger.entry import Draft
 from exo.core.ledger.keys import Key
+from exo.core.ledger.ledger import Ledger
 
 TEXT = ("author", "scope", "kind", "refs", "body_hash", "chain", "sig", "id")
 NUMBERS = ("seq", "lc", "ts")
