@@ -38,8 +38,8 @@ class Database:
         make_folder(path.parent)
         self.path = path
         statements = [text.strip() for text in schema.split(";\n") if text.strip()]
-        self._pragmas = ["PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL"]
-        self._pragmas += [text for text in statements if "PRAGMA" in text]
+        self._pragmas = [text for text in statements if "PRAGMA" in text]  # page_size: before WAL
+        self._pragmas += ["PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL"]
         self._functions: dict[str, tuple[int, Callable[..., Any]]] = {}
         self._ready = self._beside("-swap")
         self._open()

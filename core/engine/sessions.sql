@@ -1,3 +1,4 @@
+PRAGMA page_size = 1024;
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY,
   session TEXT,

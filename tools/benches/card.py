@@ -44,7 +44,9 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
         figures = []
         with Supervisor(home, ["exod", "models"], options) as services:
             services.wait_ready()
-            Client(home.exod_socket).call("session.create")
+            client = Client(home.exod_socket)
+            client.call("session.create")
+            client.call("memory.query", verb="status", args={})  # the record is made at the start
             for n in range(rounds):
                 say(f"turn {n + 1} of {rounds}: {WORDS} words at ten a second")
                 before = _written(services.pids().values())
