@@ -49,7 +49,8 @@ class Memory:
         if since == now:
             return
         if not 0 < since < now:  # it is new, or of another store
-            self.index.clear()
+            since, known = 0, {each.id for each in self.store.documents()}
+            self.index.remove(self.index.ids() - known)
         self.index.put(self.store.documents(since))
         self.index.remove(self.store.removed(since))
         self.index.revision = now

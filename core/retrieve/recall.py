@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import HomeError, ModelError, ServiceError, StorageError
+from exo.core.base.errors import ModelError, ServiceError
 from exo.core.retrieve import when
 from exo.core.retrieve.candidates import Candidate, fetch, gather
 from exo.core.retrieve.document import TRUST, Embedder
@@ -62,7 +62,7 @@ class Recall:
     ) -> Recalled:
         """The `k` best hits for any text. `at` answers as of then (a date: its end; a time), `triggers` are
         (text, node id), `budget` is the tokens of the block. A model that is away or slow costs the
-        nearness of meaning, nothing else; a damaged index is begun again (`Index.made_anew`). Raises
+        nearness of meaning, nothing else; a damaged index is begun again and finds nothing. Raises
         ExoError for a time that is none."""
         clock, index = self._clock, self._index
         now = when.moment(at, clock) if at else clock.now_ms()
@@ -78,19 +78,15 @@ class Recall:
             shown = document.trust in trusted and (scope == "principal" or not document.private)
             return shown and (known(each) or not at) and (past or when.holds(document, now, clock))
 
-        try:
+        with index.mending():
             found = gather(index, query, self._vector(query, embedder, vector))
             if span:
                 _timely(index, found, span, clock)
             _pin(index, found, query, triggers)
             shown = expand(index, found, fits, known, keep_old=past)
-        except StorageError:
-            raise
-        except HomeError as error:
-            index.begin_again(str(error))
-            return Recalled()
-        shown.sort(key=lambda each: (not each.pinned, -each.score))
-        return _answer(_hits(shown, k), shown[0] if shown else None, budget)
+            shown.sort(key=lambda each: (not each.pinned, -each.score))
+            return _answer(_hits(shown, k), shown[0] if shown else None, budget)
+        return Recalled()
 
     def _vector(
         self, query: str, embedder: Embedder | None, vector: Sequence[float] | None

@@ -87,11 +87,13 @@ class Vectors:
             self.drop()
         self._state = state
         last = self._numbers[-1] if self._numbers else 0
-        for n, blob in link.execute("SELECT n, bits FROM vectors WHERE n > ? ORDER BY n", (last,)):
+        query = "SELECT n, bits FROM vectors WHERE n > ? AND bits IS NOT NULL ORDER BY n"
+        for n, blob in link.execute(query, (last,)):
             self._numbers.append(n)
             self._bits.append(int.from_bytes(blob, "big"))
         # numbers are never used twice: one that is gone is not on disk either, and takes a place of PICK
-        (there,) = self._database.rows("SELECT count(*) FROM vectors")[0]
+        query = "SELECT (SELECT count(*) FROM vectors) - count(*) FROM vectors WHERE bits IS NULL"
+        (there,) = self._database.rows(query)[0]
         if len(self._bits) > there + (STALE if there else 0):
             self.drop()
             self._refresh()
