@@ -24,19 +24,10 @@ if TYPE_CHECKING:
 # made from what others said, so that they do not keep a word of it alive
 DERIVED = ("action", "outcome", "approval", "retrieval", "decision", "proposal", "question")
 SOURCES = ("utterance", "action", "outcome")  # what a belief or note may be made from
-KEPT = ("forget", "checkpoint", "device")  # hold no words of the person
-SAID = {
-    "text",
-    "title",
-    "summary",
-    "load_when",
-    "tags",
-    "reason",
-    "url",
-    "external",
-    "args",
-    "answers",
-}
+# no words of the person, or the matter of the store
+KEPT = ("forget", "checkpoint", "device", "edit")
+SAID: tuple[str, ...] = ("text", "title", "summary", "load_when", "tags", "reason")
+SAID += ("url", "external", "args", "answers")
 _WORD = re.compile(r"\w{2,}")
 
 
@@ -105,18 +96,16 @@ def resume(memory: Memory, home: Home, erase: Callable[[Needles], None]) -> None
     _file(home).unlink()
 
 
-def _sources(memory: Memory, start: Sequence[Entry]) -> list[Entry]:
+def _sources(memory: Memory, start: Sequence[Entry]) -> Iterator[Entry]:
     """The words that a belief or note was made from, where they say what it says."""
-    found: list[Entry] = []
-    level = [(entry, " ".join(leaves(entry.body)).casefold()) for entry in start]
     texts = {str((entry.body or {}).get("text", "")).casefold() for entry in start} - {""}
+    level = list(start)
     while level:
-        refs = [ref for entry, _ in level for ref in entry.refs]
+        refs = [ref for entry in level for ref in entry.refs]
         above = [entry for entry in map(memory.ledger.get, refs) if entry and entry.kind in SOURCES]
-        level = [(entry, " ".join(leaves(entry.body)).casefold()) for entry in above]
-        level = [(entry, said) for entry, said in level if any(text in said for text in texts)]
-        found += [entry for entry, _ in level]
-    return found
+        said = [" ".join(leaves(entry.body)).casefold() for entry in above]
+        level = [e for e, text in zip(above, said, strict=True) if any(t in text for t in texts)]
+        yield from level
 
 
 def _closure(memory: Memory, start: Iterable[Entry]) -> Iterator[Entry]:
@@ -126,14 +115,10 @@ def _closure(memory: Memory, start: Iterable[Entry]) -> Iterator[Entry]:
     level = list(start)
     while level:
         yield from level
-        seen |= {entry.id for entry in level}
-        level = [
-            entry
-            for entry in memory.ledger.referring([entry.id for entry in level])
-            if entry.id not in seen
-            and entry.kind not in (*KEPT, "edit")
-            and not _successor(entry, seen)
-        ]
+        ids = [entry.id for entry in level]
+        seen.update(ids)
+        later = [e for e in memory.ledger.referring(ids) if e.id not in seen]
+        level = [e for e in later if e.kind not in KEPT and not _successor(e, seen)]
 
 
 def _successor(entry: Entry, seen: Collection[str]) -> bool:
@@ -144,11 +129,8 @@ def _successor(entry: Entry, seen: Collection[str]) -> bool:
 def _rare(memory: Memory, candidates: set[str], gone: Collection[str]) -> set[str]:
     """Those of the words that no other entry of the person holds."""
     for entry in memory.ledger.entries():
-        if not candidates:
-            break
         if entry.id not in gone and entry.kind not in (*DERIVED, "edit"):
-            for text in leaves(entry.body):
-                candidates = candidates - words(text)
+            candidates = candidates.difference(*map(words, leaves(entry.body)))
     return candidates
 
 

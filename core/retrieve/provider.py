@@ -91,34 +91,34 @@ class Provider:
 
     async def start(self) -> None:
         """Open it; go on with what a crash cut off. Never raises: the fault was told of."""
-        erase = self._erase()
         with contextlib.suppress(ExoError):
-            await self.run(lambda memory: resume(memory, self._home, erase))
-            await self.drain()
-            self.read()
+            await self._erasing(lambda memory, erase: resume(memory, self._home, erase))
+            await self.after_turn()
 
     async def after_turn(self) -> None:
+        """Take in what was said, and let the embedding model read it in the background."""
         with contextlib.suppress(ExoError):  # the rows stay, and the next turn tries again
             await self.drain()
-            self.read()
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read())
 
     async def query(self, verb: str, args: dict[str, Any]) -> dict[str, Any]:
         """Answer memory.query. Raises ExoError."""
         await self.drain()
         if verb != "forget":
             return await self.run(lambda memory: memory.query(verb, args))
-        id_, erase = str(args.get("id", "")), self._erase()
-        gone = await self.run(lambda memory: forget(memory, self._home, id_, erase))
+        id_ = str(args.get("id", ""))
+        gone = await self._erasing(lambda memory, erase: forget(memory, self._home, id_, erase))
         return {"forgotten": gone}
 
-    def _erase(self) -> Callable[[Needles], None]:
-        """For the memory's thread: has the loop erase, and waits for it."""
+    async def _erasing(self, work: Callable[[Memory, Callable[[Needles], None]], T]) -> T:
+        """Do `work` with the memory; it has the loop erase, and waits for that."""
         loop = asyncio.get_running_loop()
 
         def erase(needles: Needles) -> None:
             asyncio.run_coroutine_threadsafe(self._erased(needles), loop).result()
 
-        return erase
+        return await self.run(lambda memory: work(memory, erase))
 
     async def drain(self) -> None:
         """Take the outbox into the record. Raises StorageError; the rows stay then."""
@@ -126,11 +126,6 @@ class Provider:
             while rows := self._outbox.rows():
                 await self.run(lambda memory, rows=rows: memory.write(rows))  # type: ignore[misc]
                 self._outbox.done(rows)
-
-    def read(self) -> None:
-        """Let the embedding model read what is new, in the background."""
-        if self._reading is None or self._reading.done():
-            self._reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         left = 1

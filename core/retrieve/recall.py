@@ -15,7 +15,7 @@ from exo.core.retrieve.candidates import Candidate, fetch, gather
 from exo.core.retrieve.document import TRUST, Embedder
 from exo.core.retrieve.graph import expand
 from exo.core.retrieve.index import Index
-from exo.core.retrieve.pack import Hit, pack, said, same
+from exo.core.retrieve.pack import Hit, pack, said
 from exo.core.retrieve.words import READ, plain, sought
 
 # score below which a hit has nothing to do with the question; a node's is higher by its prior
@@ -102,11 +102,8 @@ class Recall:
 
 def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
     """The first `k` that do not say what another has said."""
-    hits: list[Hit] = []
-    heard: list[list[str]] = []
+    hits: dict[tuple[str, ...], Hit] = {}
     for each in shown:
-        if len(hits) >= k:
-            break
         document = each.document
         text = document.body.strip() or document.summary
         hit = Hit(
@@ -120,11 +117,9 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
             summary=document.summary,
             url=document.url,
         )
-        words = said(hit)
-        if not any(same(words, other) for other in heard):
-            hits.append(hit)
-            heard.append(words)
-    return hits
+        if len(hits) < k:
+            hits.setdefault(said(hit), hit)
+    return list(hits.values())
 
 
 def _answer(hits: list[Hit], best: Candidate | None, budget: int) -> Recalled:
