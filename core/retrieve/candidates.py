@@ -20,13 +20,16 @@ DEPTH = 32  # parts of each list
 POSTINGS = 12_000  # entries of the keyword index read for one question, those of the rarest terms
 SOUGHT, MENDED = 32, 3  # terms of a question: those looked for, the rarest; unknown ones mended
 SLIP = 0.8  # what a near term counts of the one that was meant
-COVER, RANKED = (
-    1.2,
-    0.8,
-)  # evidence = cosine + COVER * cover^3 * (1 + RANKED * its share of the best BM25)
+# evidence = cosine + COVER * cover^3 * (1 + RANKED * its share of the best BM25)
+COVER, RANKED = 1.2, 0.8
 UNSEEN = 0.5  # cosine of a text without a vector, for each unit of cover
 FOREIGN = 0.15  # what a cosine counts between two languages of which the model knows one
 MIDDLE, STEEP = 0.5, 5.0  # score = logistic(STEEP * (evidence - MIDDLE))
+# part, its place in the document, number of its vector, codes, document, data
+_PARTS = """SELECT p.n, p.n - (SELECT min(n) FROM parts WHERE document = d.n), v.n, v.codes, d.n, d.data
+    FROM parts AS p JOIN documents AS d ON d.n = p.document LEFT JOIN vectors AS v ON v.hash = p.hash
+    WHERE p.n IN (SELECT value FROM json_each(?1) UNION SELECT o.n FROM vectors AS w
+    JOIN parts AS o ON o.hash = w.hash WHERE w.n IN (SELECT value FROM json_each(?2)))"""
 PRIOR = 1.5  # of the odds: a node's over an item's
 
 
@@ -42,7 +45,7 @@ class Candidate:
     evidence: float = -1.0
     score: float = 0.0
     pinned: bool = False
-    found_by: list[str] = field(default_factory=list)
+    found_by: set[str] = field(default_factory=set)
 
 
 class Question:
@@ -114,8 +117,9 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
     top = max(by_words.values(), default=0.0) or 1.0
     narrow = index.model()[0] in DATA["models"]["english"]
     best: dict[int, Candidate] = {}
-    for part, place, text, codes, number, data in _parts(index, by_words, by_meaning):
-        candidate = best.get(number) or Candidate(number, load(data))
+    keys = json.dumps(list(by_words)), json.dumps(list(by_meaning))
+    for part, place, text, codes, number, data in index.database.rows(_PARTS, *keys):
+        candidate = best[number] = best.get(number) or Candidate(number, load(data))
         piece = cut(candidate.document.body)[place]
         words = plain("\n".join(texts_of(candidate.document, piece)))
         cover = question.cover(words)
@@ -125,7 +129,7 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
             other = narrow and question.tongue and tongue(words) not in ("", question.tongue)
             nearness *= FOREIGN if other else 1.0
         lists = {"bm25": part in by_words, "vector": text in by_meaning}
-        seen = {*candidate.found_by, *(name for name, there in lists.items() if there)}
+        candidate.found_by |= {name for name, there in lists.items() if there}
         rank = 1 + RANKED * by_words.get(part, 0.0) / top
         evidence = nearness + COVER * cover**3 * rank
         if evidence > candidate.evidence:
@@ -133,23 +137,7 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
             odds = math.exp(STEEP * (evidence - MIDDLE))
             odds *= PRIOR if candidate.document.kind == "node" else 1.0
             candidate.score = odds / (1 + odds)
-        candidate.found_by = sorted(seen)
-        best[number] = candidate
     return list(best.values())
-
-
-def _parts(
-    index: Index, by_words: Iterable[int], by_meaning: Iterable[int]
-) -> list[tuple[int, int, int, bytes | None, int, str]]:
-    """(part, its place in the document, number of its vector, codes, document, data)."""
-    return index.database.rows(
-        "SELECT p.n, p.n - (SELECT min(n) FROM parts WHERE document = d.n), v.n, v.codes, d.n, d.data"
-        " FROM parts AS p JOIN documents AS d ON d.n = p.document"
-        " LEFT JOIN vectors AS v ON v.hash = p.hash"
-        " WHERE p.n IN (SELECT value FROM json_each(?1) UNION SELECT o.n FROM vectors AS w"
-        " JOIN parts AS o ON o.hash = w.hash WHERE w.n IN (SELECT value FROM json_each(?2)))",
-        *(json.dumps(list(by_words)), json.dumps(list(by_meaning))),
-    )
 
 
 def fetch(index: Index, keys: Iterable[int | str], by: str = "n") -> list[Candidate]:

@@ -67,8 +67,7 @@ def _correct(index: Index, there: dict[int, Candidate], known: Test, keep_old: b
 def _raise(candidate: Candidate, score: float) -> None:
     if score > candidate.score:
         candidate.score = score
-        if "link" not in candidate.found_by:
-            candidate.found_by.append("link")
+        candidate.found_by.add("link")
 
 
 def _join(index: Index, there: dict[int, Candidate], numbers: Iterable[int]) -> None:

@@ -123,7 +123,6 @@ class Index:
             self.database.promise_scrub()
             link.execute("INSERT INTO search (search) VALUES ('optimize')")
         self.database.scrub()
-        self.vectors.drop()
 
     def ids(self) -> set[str]:
         return {id_ for (id_,) in self.database.rows("SELECT id FROM documents")}
@@ -142,16 +141,13 @@ class Index:
         """Embed up to `limit` waiting texts and return how many got their vector: 0 when nothing waits or
         the model is away. Another model than before: all vectors are made again. What the model refuses
         or breaks on is tried again later and in smaller company, until it stands alone."""
-        try:
-            if embedder.name != self.model()[0]:
-                self._begin_with(embedder.name)
-        except (ModelError, ServiceError):
-            return 0
         for _ in range(PATIENCE):
-            if not (group := self._group(limit)):
-                break
+            group: list[tuple[bytes, str]] = []
             try:
-                return self._store(group, embedder.embed([text for _, text in group]))
+                self._use(embedder.name)
+                group = self._group(limit)
+                vectors = embedder.embed([text for _, text in group]) if group else []
+                return self._store(group, vectors)
             except (ModelError, ServiceError) as error:
                 away = isinstance(error, ServiceError | ModelMissing) or error.retryable
                 tries = REFUSED if len(group) == 1 and not away else 1
@@ -162,7 +158,9 @@ class Index:
                     break
         return 0
 
-    def _begin_with(self, model: str) -> None:
+    def _use(self, model: str) -> None:
+        if model == self.model()[0]:
+            return
         with self.database.transaction() as link:
             link.execute("UPDATE state SET model = ?, width = 0", (model,))
             link.execute("DELETE FROM vectors")
@@ -171,21 +169,24 @@ class Index:
     def _group(self, limit: int) -> list[tuple[bytes, str]]:
         """Texts to be embedded together, by their hash; fewer the more often they have failed."""
         rows = self.database.rows(
-            "SELECT w.hash, w.tries, d.data, min(p.n) - (SELECT min(n) FROM parts WHERE document = d.n)"
-            " FROM (SELECT * FROM vectors WHERE bits IS NULL AND tries < ? ORDER BY tries LIMIT ?) AS w"
-            " JOIN parts AS p ON p.hash = w.hash JOIN documents AS d ON d.n = p.document"
-            " GROUP BY w.hash ORDER BY w.tries",
+            "WITH few AS (SELECT min(tries) AS tries FROM vectors WHERE bits IS NULL AND tries < ?)"
+            " SELECT w.hash, tries, d.data, min(p.n) - (SELECT min(n) FROM parts WHERE document = d.n)"
+            " FROM (SELECT hash, tries FROM vectors JOIN few USING (tries) WHERE bits IS NULL LIMIT ?)"
+            " AS w JOIN parts AS p ON p.hash = w.hash JOIN documents AS d ON d.n = p.document"
+            " GROUP BY w.hash",
             *(REFUSED, max(1, limit)),
         )
-        alike = [row for row in rows if row[1] == rows[0][1]]
-        out = []
-        for hash_, _, data, place in alike[: max(1, limit >> alike[0][1]) if alike else 0]:
+        group: list[tuple[bytes, str]] = []
+        for hash_, tries, data, place in rows:
             document = load(data)
-            out.append((hash_, embedded(document, cut(document.body)[place])))
-        return out
+            if len(group) < max(1, limit >> tries):
+                group.append((hash_, embedded(document, cut(document.body)[place])))
+        return group
 
     def _store(self, group: list[tuple[bytes, str]], vectors: list[list[float]]) -> int:
-        width = self.model()[1] or (len(vectors[0]) if vectors else 0)
+        if not group:
+            return 0
+        width = self.model()[1] or len(vectors[0] if vectors else ())
         sound = all(len(each) == width and math.isfinite(sum(each)) for each in vectors)
         if len(vectors) != len(group) or not width or not sound:
             why = f"{len(group)} vectors of {width or 'some'} numbers were asked, others came"
@@ -244,18 +245,13 @@ def load(data: str) -> Document:
 
 def cut(body: str) -> list[str]:
     """Pieces of a text, each at most PIECE characters; one that is short is one piece."""
-    if len(body) <= PIECE:
-        return [body]
-    out, start = [], 0
-    while start < len(body):
+    pieces, start = [], 0
+    while len(body) - start > PIECE:
         end = start + PIECE
-        if end < len(body):
-            end = next((i for i in range(end, end - OVERLAP, -1) if body[i].isspace()), end)
-        out.append(body[start:end])
-        if end >= len(body):
-            break
+        end = next((i for i in range(end, end - OVERLAP, -1) if body[i].isspace()), end)
+        pieces.append(body[start:end])
         start = end - OVERLAP
-    return out
+    return [*pieces, body[start:]]
 
 
 def texts_of(document: Document, piece: str) -> tuple[str, ...]:

@@ -153,7 +153,7 @@ class Provider:
         if found.abstain or not found.hits:
             return Remembered()
         answer, best = "", found.hits[0]
-        if found.strong and best.kind == "node" and best.trust == "self" and _ABOUT_ME.search(text):
+        if found.strong and best.trust == "self" and _ABOUT_ME.search(text):
             told = "Du hast mir gesagt" if _GERMAN.search(text) else "You told me"
             answer = f"{told}: {best.text}"
         return Remembered(found.block, tuple(hit.id for hit in found.hits), answer)

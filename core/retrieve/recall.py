@@ -111,7 +111,7 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
             kind=document.kind,
             title=document.title,
             score=round(min(1.0, each.score), 4),
-            found_by=["pin"] * each.pinned + each.found_by,
+            found_by=["pin"] * each.pinned + sorted(each.found_by),
             trust=document.trust,
             text=text if each.pinned or len(text) <= LONGEST else (each.piece or text)[:LONGEST],
             summary=document.summary,
@@ -162,4 +162,4 @@ def _timely(index: Index, found: list[Candidate], span: when.Span, clock: Clock)
         document = each.document
         if any(start <= ts < end for ts in (document.ts, when.begun(document, clock))):
             each.score = max(least, each.score + TIMELY)
-            each.found_by.append("time")
+            each.found_by.add("time")
