@@ -201,10 +201,11 @@ class Ledger:
             hashed, scope = body_hash(salt, text), draft.scope.encode()
             id_ = entry_id(author.encode(), seq, lc, ts, scope, kind, refs, hashed)
             before = chained(before, id_)
-            head = id_.decode(), author, seq, lc, ts, draft.scope, draft.kind
-            tail = hashed.decode(), before.decode(), key.sign(before), salt
-            _insert(link, (*head, refs.decode(), *tail, text.decode()))
-            found.append(Entry(*head, names, *tail, body))
+            sig = key.sign(before).encode()
+            row = id_, author.encode(), seq, lc, ts, scope, kind, refs, hashed, before, sig
+            stored = _insert(link, (*row, salt, text))
+            stored[7:] = names, *stored[8:], salt, body
+            found.append(Entry(*stored))
         return found
 
     def _take(self, link: sqlite3.Connection, checker: Checker, row: Row) -> bool:
@@ -217,8 +218,7 @@ class Ledger:
         checker.check(row)
         checker.learn(row)
         bare = row[0] in checker.forgotten and row[6] not in LASTING
-        texts = [each.decode() if type(each) is bytes else each for each in row[:11]]
-        _insert(link, (*texts, row[11], None if bare or row[12] is None else row[12].decode()))
+        _insert(link, (*row[:12], None) if bare else row)
         return True
 
     def _select(self, which: str, *values: object) -> list[Entry]:
@@ -290,11 +290,13 @@ class Ledger:
             last = rows[-1][3], rows[-1][1], rows[-1][2]
 
 
-def _insert(link: sqlite3.Connection, row: Row) -> None:
-    """Add an entry: COLUMNS, the body as text or None."""
-    link.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row[:11])
+def _insert(link: sqlite3.Connection, row: Row) -> list[Any]:
+    """Add an entry, its columns as RAW gives them; returns those of `events` as they are stored."""
+    stored = [each.decode() if type(each) is bytes else each for each in row[:11]]
+    link.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", stored)
     if row[12] is not None:
-        link.execute("INSERT INTO bodies VALUES (?, ?, ?)", (row[0], *row[11:]))
+        link.execute("INSERT INTO bodies VALUES (?, ?, ?)", (stored[0], row[11], row[12].decode()))
+    return stored
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

@@ -48,6 +48,9 @@ class Candidate:
     found_by: set[str] = field(default_factory=set)
 
 
+Found = dict[int, Candidate]  # by number
+
+
 class Question:
     """The terms of a question, weighed by how rare they are in the index, and near ones of those that are
     unknown there."""
@@ -104,8 +107,8 @@ def _near(index: Index, term: str) -> list[str]:
     return found[:3]
 
 
-def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Candidate]:
-    """The best documents of both lists with their evidence, in no order. `vector` is the question's, None
+def gather(index: Index, query: str, vector: Sequence[float] | None) -> Found:
+    """The best documents of both lists with their evidence. `vector` is the question's, None
     where there is none."""
     question = Question(index, query)
     by_words: dict[int, float] = {}
@@ -116,7 +119,7 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
     by_meaning = index.vectors.nearest(asked, DEPTH) if vector else {}
     top = max(by_words.values(), default=0.0) or 1.0
     narrow = index.model()[0] in DATA["models"]["english"]
-    best: dict[int, Candidate] = {}
+    best: Found = {}
     keys = json.dumps(list(by_words)), json.dumps(list(by_meaning))
     for part, place, text, codes, number, data in index.database.rows(_PARTS, *keys):
         candidate = best[number] = best.get(number) or Candidate(number, load(data))
@@ -137,11 +140,14 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
             odds = math.exp(STEEP * (evidence - MIDDLE))
             odds *= PRIOR if candidate.document.kind == "node" else 1.0
             candidate.score = odds / (1 + odds)
-    return list(best.values())
+    return best
 
 
-def fetch(index: Index, keys: Iterable[int | str], by: str = "n") -> list[Candidate]:
-    """Documents by number (or by "id"), without evidence."""
-    query = f"SELECT n, data FROM documents WHERE {by} IN (SELECT value FROM json_each(?))"
-    rows = index.database.rows(query, json.dumps(list(keys)))
-    return [Candidate(n, load(data)) for n, data in rows]
+def join(index: Index, found: Found, numbers: Sequence[int]) -> list[Candidate]:
+    """The documents of these numbers; those that were not found are added, without evidence."""
+    query = "SELECT n, data FROM documents WHERE n IN (SELECT value FROM json_each(?))"
+    fresh = [n for n in numbers if n not in found]
+    found |= {
+        n: Candidate(n, load(data)) for n, data in index.database.rows(query, json.dumps(fresh))
+    }
+    return [found[n] for n in numbers]

@@ -5,9 +5,9 @@ Invariant: of two beliefs of which one replaces the other, the newer one stands 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from exo.core.retrieve.candidates import Candidate, fetch
+from exo.core.retrieve.candidates import Candidate, Found, join
 from exo.core.retrieve.index import Index
 
 BEST = 8  # nodes from which links are walked
@@ -27,19 +27,16 @@ _NEWER = """WITH RECURSIVE pair (newer, older) AS (
 Test = Callable[[Candidate], bool]
 
 
-def expand(
-    index: Index, found: list[Candidate], fits: Test, known: Test, keep_old: bool
-) -> list[Candidate]:
-    """What of `found` may be shown (`fits`), with what the best of them lead to. A belief makes room for
+def expand(index: Index, there: Found, fits: Test, known: Test, keep_old: bool) -> list[Candidate]:
+    """What of `there` may be shown (`fits`), with what the best of them lead to. A belief makes room for
     the one that replaced it, if that is `known` by then; with `keep_old` it stays, behind it."""
-    there = {each.number: each for each in found}
     nodes = sorted(
-        (each for each in found if each.document.kind == "node" and fits(each)),
+        (each for each in there.values() if each.document.kind == "node" and fits(each)),
         key=lambda each: -each.score,
     )
     best = {each.number: each.score for each in nodes[:BEST]}
     links = index.database.rows(_LINKS, json.dumps(list(best)))
-    _join(index, there, [n for source, _, target in links for n in (source, target)])
+    join(index, there, [n for source, _, target in links for n in (source, target)])
     for source, type_, target in links:
         share = SHARE.get(type_, 0.3)
         _raise(there[target], best.get(source, 0.0) * share)
@@ -49,9 +46,9 @@ def expand(
     return [each for each in there.values() if each.score > 0 and fits(each)]
 
 
-def _correct(index: Index, there: dict[int, Candidate], known: Test, keep_old: bool) -> None:
+def _correct(index: Index, there: Found, known: Test, keep_old: bool) -> None:
     pairs = index.database.rows(_NEWER, json.dumps(list(there)))
-    _join(index, there, [newer for newer, _ in pairs])
+    join(index, there, [newer for newer, _ in pairs])
     steps = [(there[newer], there[older]) for newer, older in pairs]
     for newer, older in steps:
         if known(newer):
@@ -68,8 +65,3 @@ def _raise(candidate: Candidate, score: float) -> None:
     if score > candidate.score:
         candidate.score = score
         candidate.found_by.add("link")
-
-
-def _join(index: Index, there: dict[int, Candidate], numbers: Iterable[int]) -> None:
-    fresh = [n for n in dict.fromkeys(numbers) if n not in there]
-    there.update((each.number, each) for each in fetch(index, fresh))

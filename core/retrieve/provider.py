@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exo.core.base.errors import ExoError
@@ -33,24 +34,21 @@ _ABOUT_ME = re.compile(
 _GERMAN = re.compile(r"\b(?:ich|mich|mir|mein\w*|wir|uns|unser\w*|ist|wie|was|wo|wer|wann)\b", re.I)
 
 
+@dataclass
 class Provider:
     """`opens` makes the memory, in its thread; `said` is what a session's person said last; `quiet` is
     whether nobody waits for a model; `tell` shows a warning; `erased` takes what is forgotten out of the
     conversations."""
 
-    def __init__(
-        self,
-        home: Home,
-        opens: Callable[[], Memory],
-        outbox: Outbox,
-        said: Callable[[str], str],
-        quiet: Callable[[], bool],
-        tell: Callable[[str, str], None],
-        erased: Callable[[Needles], Coroutine[Any, Any, None]],
-    ) -> None:
-        self._home, self._opens, self._outbox, self._said = home, opens, outbox, said
-        self._erased = erased
-        self._quiet, self._tell = quiet, tell
+    home: Home
+    opens: Callable[[], Memory]
+    outbox: Outbox
+    said: Callable[[str], str]
+    quiet: Callable[[], bool]
+    tell: Callable[[str, str], None]
+    erased: Callable[[Needles], Coroutine[Any, Any, None]]
+
+    def __post_init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "memory")
         self._memory: Memory | None = None
         self._fault = ""
@@ -66,7 +64,7 @@ class Provider:
 
         def job() -> T:
             if self._memory is None:
-                self._memory = self._opens()
+                self._memory = self.opens()
             return work(self._memory)
 
         try:
@@ -74,7 +72,7 @@ class Provider:
         except ExoError as error:
             if self._memory is None and str(error) != self._fault:
                 self._fault = str(error)
-                self._tell("memory", self._fault)
+                self.tell("memory", self._fault)
             raise
         self._fault = ""
         return value
@@ -92,7 +90,7 @@ class Provider:
     async def start(self) -> None:
         """Open it; go on with what a crash cut off. Never raises: the fault was told of."""
         with contextlib.suppress(ExoError):
-            await self._erasing(lambda memory, erase: resume(memory, self._home, erase))
+            await self._erasing(lambda memory, erase: resume(memory, self.home, erase))
             await self.after_turn()
 
     async def after_turn(self) -> None:
@@ -108,7 +106,7 @@ class Provider:
         if verb != "forget":
             return await self.run(lambda memory: memory.query(verb, args))
         id_ = str(args.get("id", ""))
-        gone = await self._erasing(lambda memory, erase: forget(memory, self._home, id_, erase))
+        gone = await self._erasing(lambda memory, erase: forget(memory, self.home, id_, erase))
         return {"forgotten": gone}
 
     async def _erasing(self, work: Callable[[Memory, Callable[[Needles], None]], T]) -> T:
@@ -116,21 +114,21 @@ class Provider:
         loop = asyncio.get_running_loop()
 
         def erase(needles: Needles) -> None:
-            asyncio.run_coroutine_threadsafe(self._erased(needles), loop).result()
+            asyncio.run_coroutine_threadsafe(self.erased(needles), loop).result()
 
         return await self.run(lambda memory: work(memory, erase))
 
     async def drain(self) -> None:
         """Take the outbox into the record. Raises StorageError; the rows stay then."""
         async with self._draining:
-            while rows := self._outbox.rows():
+            while rows := self.outbox.rows():
                 await self.run(lambda memory, rows=rows: memory.write(rows))  # type: ignore[misc]
-                self._outbox.done(rows)
+                self.outbox.done(rows)
 
     async def _read(self) -> None:
         left = 1
         while left:
-            while not self._quiet():
+            while not self.quiet():
                 await asyncio.sleep(1.0)
             try:
                 left, done = await self.run(_embed_some)
@@ -173,7 +171,7 @@ class Provider:
 
     async def tool_remember(self, context: Context, text: str) -> str:
         """Remember something that the person said about themselves."""
-        said = self._said(context.session)
+        said = self.said(context.session)
         # a model's own words are no words of the person, and may come from what it has read
         channel = "typed" if _plain(text) in _plain(said) else "unknown"
         await self.drain()
