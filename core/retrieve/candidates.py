@@ -35,14 +35,13 @@ PRIOR = 1.5  # of the odds: a node's over an item's
 
 @dataclass
 class Candidate:
-    """A document and how far it answers: `evidence` has no bounds, `score` is 0 to 1; `piece` is the part of
-    its body that answers best, `cover` the share of the question's words in that."""
+    """A document and how far it answers: `score` is 0 to 1, `piece` the part of its body that answers best,
+    `cover` the share of the question's words in that."""
 
     number: int
     document: Document
     piece: str = ""
     cover: float = 0.0
-    evidence: float = -1.0
     score: float = 0.0
     pinned: bool = False
     found_by: set[str] = field(default_factory=set)
@@ -59,19 +58,13 @@ class Question:
         self.tongue = tongue(plain(query))
         wanted = sought(query)
         (total,) = index.database.rows("SELECT count(*) FROM parts")[0]
-        known: dict[str, int] = dict(
-            index.database.rows(
-                "SELECT term, parts FROM terms WHERE term IN (SELECT value FROM json_each(?))",
-                json.dumps(wanted),
-            )
-        )
+        query = "SELECT term, parts FROM terms WHERE term IN (SELECT value FROM json_each(?))"
+        known: dict[str, int] = dict(index.database.rows(query, json.dumps(wanted)))
         weigh = {term: math.log(1 + (total + 0.5) / (known.get(term, 0) + 0.5)) for term in wanted}
         self.weights = dict(sorted(weigh.items(), key=lambda each: -each[1])[:SOUGHT])
         self._known = known
         unknown = [term for term in self.weights if term not in known and len(term) > 3]
         self._instead = {term: _near(index, term) for term in unknown[:MENDED]}
-        meant = [*self.weights, *(other for found in self._instead.values() for other in found)]
-        self._heads = {term[0] for term in meant}
         self._whole = sum(self.weights.values()) or 1.0
 
     def expression(self) -> str:
@@ -83,12 +76,11 @@ class Question:
 
     def cover(self, words: Iterable[str]) -> float:
         """The share of the terms, by weight, that a text of these words has: 0 to 1."""
-        having = set(terms(w for w in set(words) if w[0] in self._heads or not w.isascii()))
-        got = 0.0
+        having, got = set(terms(words)), 0.0
         for term, weight in self.weights.items():
             if term in having:
                 got += weight
-            elif term in self._instead and not having.isdisjoint(self._instead[term]):
+            elif not having.isdisjoint(self._instead.get(term, ())):
                 got += weight * SLIP
         return got / self._whole
 
@@ -135,11 +127,10 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> Found:
         candidate.found_by |= {name for name, there in lists.items() if there}
         rank = 1 + RANKED * by_words.get(part, 0.0) / top
         evidence = nearness + COVER * cover**3 * rank
-        if evidence > candidate.evidence:
-            candidate.evidence, candidate.piece, candidate.cover = evidence, piece, cover
-            odds = math.exp(STEEP * (evidence - MIDDLE))
-            odds *= PRIOR if candidate.document.kind == "node" else 1.0
-            candidate.score = odds / (1 + odds)
+        odds = math.exp(STEEP * (evidence - MIDDLE))
+        odds *= PRIOR if candidate.document.kind == "node" else 1.0
+        if (score := odds / (1 + odds)) > candidate.score:
+            candidate.score, candidate.piece, candidate.cover = score, piece, cover
     return best
 
 

@@ -49,9 +49,7 @@ def words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
 
 
-def forget(
-    memory: Memory, home: Home, id_: str, erase: Callable[[Needles], None], reason: str = "asked"
-) -> list[str]:
+def forget(memory: Memory, home: Home, id_: str, erase: Callable[[Needles], None]) -> list[str]:
     """Forget an event, a node or an item with all that follows from it; `erase` takes it out of the
     conversations. Returns the entries that went. Raises ExoError for an id that is unknown."""
     resume(memory, home, erase)
@@ -73,7 +71,7 @@ def forget(
     gone |= {e.id: e for e in derived if any(map(needles.hit, leaves(e.body)))}
     turns = {str((entry.body or {}).get("turn", "")) for entry in gone.values()} - {""}
     plan = {"ids": sorted(gone), "texts": texts, "words": sorted(rare), "turns": sorted(turns)}
-    write_atomic(_file(home), json.dumps(plan | {"reason": reason}))
+    write_atomic(_file(home), json.dumps(plan))
     resume(memory, home, erase)
     return sorted(gone)
 
@@ -87,7 +85,7 @@ def resume(memory: Memory, home: Home, erase: Callable[[Needles], None]) -> None
     needles = Needles(tuple(plan["texts"]), frozenset(plan["words"]), tuple(plan["turns"]))
     left = [id_ for id_ in plan["ids"] if (entry := memory.ledger.get(id_)) and entry.body]
     if left:
-        memory.ledger.forget(left, plan["reason"])
+        memory.ledger.forget(left, "asked")
     memory.store.erase(plan["ids"], [*needles.texts, *needles.words])
     memory.refresh()
     memory.index.scrub()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from heapq import nlargest
 
 from exo.core.retrieve.candidates import Candidate, Found, join
 from exo.core.retrieve.index import Index
@@ -30,11 +31,9 @@ Test = Callable[[Candidate], bool]
 def expand(index: Index, there: Found, fits: Test, known: Test, keep_old: bool) -> list[Candidate]:
     """What of `there` may be shown (`fits`), with what the best of them lead to. A belief makes room for
     the one that replaced it, if that is `known` by then; with `keep_old` it stays, behind it."""
-    nodes = sorted(
-        (each for each in there.values() if each.document.kind == "node" and fits(each)),
-        key=lambda each: -each.score,
-    )
-    best = {each.number: each.score for each in nodes[:BEST]}
+    nodes = (each for each in there.values() if each.document.kind == "node" and fits(each))
+    top = nlargest(BEST, nodes, key=lambda each: each.score)
+    best = {each.number: each.score for each in top}
     links = index.database.rows(_LINKS, json.dumps(list(best)))
     join(index, there, [n for source, _, target in links for n in (source, target)])
     for source, type_, target in links:

@@ -63,6 +63,11 @@ class Memory:
                 self.store.init({})
             self.refresh()
 
+    def pack(self) -> str:
+        """What every request carries, with the rules that another process has kept meanwhile."""
+        self.refresh()
+        return self.store.pack()
+
     def recall(self, query: str, at: str = "", **asked: Any) -> Recalled:
         """What is known to `query` (`asked`: k, min_trust, budget of `Recall.search`); the record notes
         which ids were found, not what was asked."""

@@ -140,11 +140,7 @@ class Provider:
     # ---- the slot ----------------------------------------------------------------------------------
 
     async def pack(self, session: str) -> str:
-        def work(memory: Memory) -> str:
-            memory.refresh()  # a rule of another process counts from the next turn on
-            return memory.store.pack()
-
-        return await self.run(work)
+        return await self.run(lambda memory: memory.pack())
 
     async def recall(self, session: str, text: str) -> Remembered:
         found = await self.run(lambda memory: memory.recall(text))
@@ -199,10 +195,8 @@ def _embed_some(memory: Memory) -> tuple[int, int]:
     """Embed a few texts: (how many are left, how many got their vector); then there is time to commit the
     files to their history."""
     memory.refresh()
-    left, done = memory.index.pending(), 0
-    if left and memory.embedder is not None:
-        done = memory.index.embed_some(memory.embedder, EMBEDDED)
-        left = memory.index.pending()
+    done = memory.index.embed_some(memory.embedder, EMBEDDED) if memory.embedder else 0
+    left = memory.index.pending()
     if not left or not done:
         memory.store.commit()
     return left, done
