@@ -19,10 +19,8 @@ from typing import Any
 from exo.core.base.errors import HomeError, StorageError, storage_error
 from exo.core.base.files import make_folder, sync_folder
 
-_HAS_WAL = (
-    b"\2\2",
-    18,
-)  # the mark of a file in WAL mode and its offset, sqlite.org/fileformat.html
+# the mark of a file in WAL mode and its offset, sqlite.org/fileformat.html
+_HAS_WAL = b"\2\2", 18
 
 
 class Database:
@@ -43,11 +41,11 @@ class Database:
         self._functions: dict[str, tuple[int, Callable[..., Any]]] = {}
         self._ready = self._beside("-swap")
         self._open()
-        if self._version() > version:
-            why = f"it has format {self._version()}, this program knows {version}"
+        if (found := self._version()) > version:
+            why = f"it has format {found}, this program knows {version}"
             self.close()
             raise HomeError(f"open {path}", why, "use the newer Exo that wrote it")
-        if self._version() == 0:
+        if found == 0:
             with self.transaction(durable=True):
                 if self._version() == 0:  # else another process was first
                     for statement in statements:
@@ -153,8 +151,8 @@ class Database:
         with self._readable("open"):
             if self._ready.exists():
                 with self._folder(fcntl.LOCK_EX):
-                    if self._ready.exists() and self._beside("-wal").exists():
-                        self._ready.unlink()  # it died before the step after which the old is no more
+                    if self._beside("-wal").exists():  # it died before the old was no more
+                        self._ready.unlink(missing_ok=True)
                     elif self._ready.exists():
                         self._finish_swap()
             with self._folder(fcntl.LOCK_SH):
@@ -187,14 +185,12 @@ class Database:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            why = str(error)
+            what, why = f"{verb} {self.path}", str(error)
             if "not a database" in why or "malformed" in why:
                 do = f"move it aside (it stays readable for repair): mv {self.path} {self.path}.broken"
-                raise HomeError(f"{verb} {self.path}", why, do) from error
+                raise HomeError(what, why, do) from error
             if isinstance(error, sqlite3.OperationalError):
-                raise StorageError(
-                    f"{verb} {self.path}", why, "free space or make it writable"
-                ) from error
+                raise StorageError(what, why, "free space or make it writable") from error
             raise
         except OSError as error:
             if verb == "write" or isinstance(error, StorageError):

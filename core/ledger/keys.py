@@ -68,8 +68,15 @@ class DeviceKey:
     @classmethod
     def load(cls, path: Path) -> DeviceKey | None:
         """None when there is none. Raises HomeError."""
-        found = _load(path)
-        return cls(*found) if found else None
+        if not path.exists():
+            return None
+        try:
+            data = json.loads(path.read_bytes())
+            left = data.get("left") or {"seq": 0, "chain": ""}
+            return cls(Key(bytes.fromhex(data["seed"])), int(left["seq"]), str(left["chain"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            do = "put it back from a backup, or move it aside"
+            raise HomeError(f"read {path}", "it is not whole", do) from error
 
     def save(self, path: Path) -> None:
         left = {"seq": self.seq, "chain": self.chain} if self.seq else None
@@ -79,8 +86,8 @@ class DeviceKey:
 
 def load_root(path: Path) -> Key | None:
     """The root key, None when there is none. Raises HomeError."""
-    found = _load(path)
-    return found[0] if found else None
+    found = DeviceKey.load(path)
+    return found.key if found else None
 
 
 def make_root(path: Path, key: Key | None = None) -> Key:
@@ -89,15 +96,3 @@ def make_root(path: Path, key: Key | None = None) -> Key:
     make_folder(path.parent)
     write_atomic(path, json.dumps({"seed": key.seed.hex()}))
     return key
-
-
-def _load(path: Path) -> tuple[Key, int, str] | None:
-    if not path.exists():
-        return None
-    try:
-        data = json.loads(path.read_bytes())
-        left = data.get("left") or {"seq": 0, "chain": ""}
-        return Key(bytes.fromhex(data["seed"])), int(left["seq"]), str(left["chain"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        do = "put it back from a backup, or move it aside"
-        raise HomeError(f"read {path}", "it is not whole", do) from error

@@ -21,12 +21,11 @@ from exo.core.base.sqlite import Database
 from exo.core.ledger.canonical import LIMIT, START, body_hash, canonical, chained, entry_id
 from exo.core.ledger.entry import COLUMNS, JOINED, RAW, Draft, Entry, Row
 from exo.core.ledger.keys import DeviceKey, Key, device_body, load_root, make_root
-from exo.core.ledger.verify import LASTING, Checker, Progress, Report, Walk, authors, need, row_of
+from exo.core.ledger.verify import LASTING, Checker, Progress, Report, need, row_of
 
 FORMAT = 1
 _SCOPE = re.compile(r"principal|(agent|group):[^\s:/]+")
 _ID = re.compile(r"[0-9a-f]{64}")
-_READ = f"SELECT {COLUMNS} {JOINED}"
 _DROP = (
     "DELETE FROM bodies WHERE id IN (SELECT value FROM events, json_each (refs) WHERE kind = 'forget')"
     " AND id NOT IN (SELECT id FROM events WHERE kind IN ('device', 'forget', 'checkpoint'))"
@@ -103,8 +102,7 @@ class Ledger:
         """Add what others wrote (export lines, those of an author in their order); returns how many were
         new. All or nothing. Raises Broken with the first line that does not verify."""
         with self._db.transaction(durable=True) as link:
-            checker, start = Checker(self._trusted(link)), self.position()
-            checker.load(link)
+            checker, start = Checker(link, self._trusted(link)), self.position()
             for author, (seq, chain, lc) in self._heads().items():
                 checker.heads[author.encode()] = seq, chain.encode(), lc
             new = sum(self._take(link, checker, row_of(line)) for line in lines)
@@ -122,33 +120,29 @@ class Ledger:
     def get(self, id_: str) -> Entry | None:
         """The entry with that id, or the one that begins so (8 letters or more). Raises ExoError when
         several do."""
-        query = f"{_READ} WHERE e.id BETWEEN ? AND ? LIMIT 2"
-        rows = self._db.rows(query, id_, id_ + "g") if re.fullmatch("[0-9a-f]{8,64}", id_) else []
-        if len(rows) > 1:
+        fits = re.fullmatch("[0-9a-f]{8,64}", id_)
+        found = self._select("WHERE e.id BETWEEN ? AND ? LIMIT 2", id_, id_ + "g") if fits else []
+        if len(found) > 1:
             why, do = "several ids begin so", "give more letters of it"
             raise ExoError(f"find entry {id_}", why, do, code="ambiguous")
-        return _entry(rows[0]) if rows else None
+        return found[0] if found else None
 
-    def entries(
-        self, after: int = 0, kinds: Sequence[str] = (), until_ts: int | None = None
-    ) -> Iterator[Entry]:
+    def entries(self, after: int = 0, kinds: Sequence[str] = ()) -> Iterator[Entry]:
         """Entries in the order of replay (lc, author, seq): those that came since `position()` was `after`,
-        of `kinds` (all when empty), not later than `until_ts`. What is appended meanwhile may be left out."""
-        return map(_entry, self._pages(after, self.position(), kinds, until_ts))
+        of `kinds` (all when empty). What is appended meanwhile may be left out."""
+        return map(_entry, self._pages(after, self.position(), kinds))
 
     def newest(self, count: int, kinds: Sequence[str] = ()) -> list[Entry]:
         """The last entries of the replay, of `kinds` (all when empty), the newest last."""
         these = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
-        query = f"{_READ} {these} ORDER BY lc DESC, author DESC, seq DESC LIMIT ?"
-        return [_entry(row) for row in self._db.rows(query, *kinds, count)][::-1]
+        last = f"{these} ORDER BY lc DESC, author DESC, seq DESC LIMIT ?"
+        return self._select(last, *kinds, count)[::-1]
 
     def referring(self, ids: Collection[str]) -> list[Entry]:
         """Entries whose refs name one of `ids`, in the order of replay."""
-        query = (
-            f"{_READ} WHERE refs <> '[]' AND EXISTS (SELECT 1 FROM json_each (refs)"
-            f" WHERE value IN (SELECT value FROM json_each (?))) {_ORDER}"
-        )
-        return [_entry(row) for row in self._db.rows(query, json.dumps(list(ids)))]
+        named = "SELECT 1 FROM json_each (refs) WHERE value IN (SELECT value FROM json_each (?))"
+        these = f"WHERE refs <> '[]' AND EXISTS ({named}) {_ORDER}"
+        return self._select(these, json.dumps(list(ids)))
 
     def position(self) -> int:
         """How many entries there are: changes whenever a process has appended, merged or forgotten."""
@@ -164,8 +158,8 @@ class Ledger:
         `progress` is called with how many entries are done and how many there are."""
         left = (self._device.seq, self._device.chain) if self._device else (0, "")
         with self._db.transaction(write=False) as link:
-            walk = Walk(link, Checker(self._trusted(link)), self.author.encode(), left)
-            return walk.run(full, progress)
+            checker = Checker(link, self._trusted(link))
+            return checker.walk(self.author.encode(), left, full, progress)
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Lines {event, id, chain, sig, salt, body} in the order of replay, once all of them are safe from
@@ -193,7 +187,7 @@ class Ledger:
         if seq < self._device.seq:
             why = "an older store was put back meanwhile"
             raise HomeError("append an entry", why, "start again: the device enrols anew")
-        lc, before = self._last_lc(link), chain.encode()
+        lc, before = self._last_lc(), chain.encode()
         found: list[Entry] = []
         unsure = {"clock": "unsure"} if getattr(self._clock, "unsure", False) else {}
         for draft in drafts:
@@ -208,10 +202,11 @@ class Ledger:
             hashed, scope = body_hash(salt, text), draft.scope.encode()
             id_ = entry_id(author.encode(), seq, lc, ts, scope, kind, refs, hashed)
             before = chained(before, id_)
-            head = id_.decode(), author, seq, lc, ts, draft.scope, draft.kind
-            tail = hashed.decode(), before.decode(), key.sign(before), salt
-            _insert(link, (*head, refs.decode(), *tail, text.decode()))
-            found.append(Entry(*head, names, *tail, body))
+            sig = key.sign(before).encode()
+            row = id_, author.encode(), seq, lc, ts, scope, kind, refs, hashed, before, sig
+            stored = _insert(link, (*row, salt, text))
+            stored[7:] = names, *stored[8:], salt, body
+            found.append(Entry(*stored))
         return found
 
     def _take(self, link: sqlite3.Connection, checker: Checker, row: Row) -> bool:
@@ -224,13 +219,16 @@ class Ledger:
         checker.check(row)
         checker.learn(row)
         bare = row[0] in checker.forgotten and row[6] not in LASTING
-        texts = [each.decode() if type(each) is bytes else each for each in row[:11]]
-        _insert(link, (*texts, row[11], None if bare or row[12] is None else row[12].decode()))
+        _insert(link, (*row[:12], None) if bare else row)
         return True
 
+    def _select(self, which: str, *values: object) -> list[Entry]:
+        query = f"SELECT {COLUMNS} {JOINED} {which}"
+        return [_entry(row) for row in self._db.rows(query, *values)]
+
     def _heads(self) -> dict[str, tuple[int, str, int]]:
-        names = [author.decode(errors="replace") for author in authors(self._db.link)]
-        return {name: self._head(name) for name in names}
+        authors = self._db.rows("SELECT DISTINCT author FROM events ORDER BY author")
+        return {author: self._head(author) for (author,) in authors}
 
     def _head(self, author: str) -> tuple[int, str, int]:
         """Number, chain and lc of an author's last entry."""
@@ -238,8 +236,8 @@ class Ledger:
         found: list[tuple[int, str, int]] = self._db.rows(query, author)
         return found[0] if found else (0, START.decode(), 0)
 
-    def _last_lc(self, link: sqlite3.Connection) -> int:
-        return int(link.execute("SELECT ifnull(max(lc), 0) FROM events").fetchone()[0])
+    def _last_lc(self) -> int:
+        return int(self._db.rows("SELECT ifnull(max(lc), 0) FROM events")[0][0])
 
     def _reached(self) -> bool:
         """Whether this device has written here, and nothing of what left it is missing."""
@@ -254,9 +252,8 @@ class Ledger:
         old, root, empty = self._device, load_root(self._root_file), not self.position()
         if root is None and empty:
             root = make_root(self._root_file)
-        checker = Checker(root.public if root else "")
-        checker.load(link)
-        if root is None or not (empty or checker.devices):
+        devices = Checker(link, root.public if root else "").devices
+        if root is None or not (empty or devices):
             why = f"{self._root_file} is {'not the key of its devices' if root else 'missing'}"
             raise HomeError("enrol this device", why, "put the file back from a backup")
         if old is None or old.seq:
@@ -265,22 +262,19 @@ class Ledger:
         if old and old.seq:
             why = f"entry {old.seq} of this device is not in it"
             self.notice = f"an older store was put back ({why}): the device goes on under a new key"
-        body = device_body(root, "enrol", self.author, self._last_lc(link) + 1, name)
+        body = device_body(root, "enrol", self.author, self._last_lc() + 1, name)
         self._write(link, [Draft("device", body)])
 
     def _trusted(self, link: sqlite3.Connection) -> str:
         """The root key that counts: the one of this store, else that of the first enrolment."""
         if root := load_root(self._root_file):
             return root.public
-        found = "CAST (json_extract (body, '$.root') AS BLOB)"
-        query = (
-            f"SELECT {found} {JOINED} WHERE kind = 'device' AND json_valid (body) {_ORDER} LIMIT 1"
-        )
-        row = link.execute(query).fetchone() or [None]
-        return (row[0] or b"").decode(errors="replace")
+        query = f"SELECT body {JOINED} WHERE kind = 'device' AND json_valid (body) {_ORDER} LIMIT 1"
+        found = link.execute(f"SELECT CAST (json_extract (body, '$.root') AS BLOB) FROM ({query})")
+        return ((found.fetchone() or [None])[0] or b"").decode(errors="replace")
 
     def _pages(
-        self, after: int, until: int, kinds: Sequence[str] = (), until_ts: int | None = None
+        self, after: int, until: int, kinds: Sequence[str] = ()
     ) -> Iterator[tuple[Any, ...]]:
         """Rows in the order of replay, read a page at a time."""
         few = until - after <= _PAGE  # then to sort them is cheaper than to walk the whole order
@@ -288,21 +282,22 @@ class Ledger:
             f"SELECT {COLUMNS} FROM events e {'NOT INDEXED' if few else 'INDEXED BY events_order'}"
             " LEFT JOIN bodies b ON b.id = e.id"
             " WHERE (lc, author, seq) > (?, ?, ?) AND e.rowid > ? AND e.rowid <= ?"
-            f" AND (? OR kind IN (SELECT value FROM json_each (?))) AND ts <= ? {_ORDER} LIMIT {_PAGE}"
+            f" AND (? OR kind IN (SELECT value FROM json_each (?))) {_ORDER} LIMIT {_PAGE}"
         )
-        limit = 2**63 - 1 if until_ts is None else until_ts
-        more = after, until, not kinds, json.dumps(list(kinds)), limit
+        more = after, until, not kinds, json.dumps(list(kinds))
         last: tuple[object, ...] = (0, "", 0)
         while rows := self._db.rows(query, *last, *more):
             yield from rows
             last = rows[-1][3], rows[-1][1], rows[-1][2]
 
 
-def _insert(link: sqlite3.Connection, row: Row) -> None:
-    """Add an entry: COLUMNS, the body as text or None."""
-    link.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row[:11])
+def _insert(link: sqlite3.Connection, row: Row) -> list[Any]:
+    """Add an entry, its columns as RAW gives them; returns those of `events` as they are stored."""
+    stored = [each.decode() if type(each) is bytes else each for each in row[:11]]
+    link.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", stored)
     if row[12] is not None:
-        link.execute("INSERT INTO bodies VALUES (?, ?, ?)", (row[0], *row[11:]))
+        link.execute("INSERT INTO bodies VALUES (?, ?, ?)", (stored[0], row[11], row[12].decode()))
+    return stored
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

@@ -26,23 +26,20 @@ class Mirror:
 
     def write(self, rows: Sequence[Row]) -> list[Entry]:
         """Append what is new of `rows`, in one durable commit; returns the entries."""
-        known = self._names()
+        known: dict[str, str | int] = {**self._names()}  # name -> id, or place in this commit
         drafts: list[Draft] = []
-        places: dict[str, int] = {}  # names that this commit makes -> place in it
         for row in rows:
             own, parents = _names(row.kind, row.body)
-            if own[0] in known or own[0] in places:
+            if own[0] in known:
                 continue
-            refs: list[Any] = next(
-                ([places.get(n, known.get(n))] for n in parents if n in places or n in known), []
-            )
-            places |= dict.fromkeys(own, len(drafts))
+            refs = [known[name] for name in parents if name in known][:1]
+            known |= dict.fromkeys(own, len(drafts))
             drafts.append(Draft(row.kind, row.body, tuple(refs), ts=row.ts))
             if row.kind == "outcome" and row.body.get("ok") and (text := self._noted(row, rows)):
                 body = {"text": text, "channel": "typed"}
                 drafts.append(Draft("note", body, (len(drafts) - 1,), ts=row.ts))
         entries = self._ledger.append(*drafts) if drafts else []
-        known |= {name: entries[place].id for name, place in places.items()}
+        self._known = {n: entries[at].id if type(at) is int else str(at) for n, at in known.items()}
         return entries
 
     def last(self, session: str) -> str:
@@ -61,17 +58,15 @@ class Mirror:
     def _noted(self, row: Row, rows: Sequence[Row]) -> str:
         """The text of a note that was taken by this call, "" when it was another tool."""
         name = f"action/{row.turn}/{row.body.get('call')}"
-        bodies = [each.body for each in rows if _names(each.kind, each.body)[0][0] == name]
-        if not bodies and (entry := self._ledger.get(self._names().get(name, ""))):
-            bodies = [entry.body or {}]
-        if not bodies or bodies[0].get("tool") != "note":
-            return ""
-        return str(json.loads(bodies[0]["args"]).get("text", ""))
+        entry = self._ledger.get(self._names().get(name, ""))
+        bodies = (each.body for each in rows if _names(each.kind, each.body)[0][0] == name)
+        body = next(bodies, entry and entry.body) or {}
+        return str(json.loads(body["args"]).get("text", "")) if body.get("tool") == "note" else ""
 
 
 def _names(kind: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The names of an entry, its own first, and those of what it may refer to, the nearest first."""
-    turn, session = body.get("turn", ""), body.get("session", "")
+    turn, session, call = (body.get(name, "") for name in ("turn", "session", "call"))
     said = [f"turn/{turn}"] if turn else [f"session/{session}"]
     if kind == "utterance":
         return [f"utterance/{body.get('message')}", f"turn/{turn}", f"session/{session}"], []
@@ -79,7 +74,5 @@ def _names(kind: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
         return [f"approval/{body.get('request')}"], said
     if kind == "verdict":
         return [f"verdict/{turn}/{body.get('via')}"], [f"outcome/{turn}/", *said]
-    call = body.get("call", "")
-    return [f"{kind}/{turn}/{call}"], (
-        [f"action/{turn}/{call}"] if kind == "outcome" else []
-    ) + said
+    made_by = [f"action/{turn}/{call}"] if kind == "outcome" else []
+    return [f"{kind}/{turn}/{call}"], [*made_by, *said]

@@ -12,7 +12,7 @@ from typing import Any
 
 from exo.core.base.errors import HomeError
 from exo.core.ledger.canonical import START, body_hash, canonical, chained, entry_id, parse
-from exo.core.ledger.entry import JOINED, RAW, Row
+from exo.core.ledger.entry import COLUMNS, JOINED, RAW, Row
 from exo.core.ledger.keys import device_signed, signed
 
 LASTING = (b"device", b"forget", b"checkpoint")  # kinds whose body cannot be forgotten
@@ -62,17 +62,19 @@ def need(good: object, row: Row, what: str) -> None:
 
 @dataclass
 class Checker:
-    """Checks entries, those of one author in their order. `heads`: author -> seq, chain and lc of the last
-    good one; `devices`: key -> lc from which and up to which it may sign."""
+    """Checks the entries of a file, those of one author in their order; memory does not grow with them.
+    `heads`: author -> seq, chain and lc of the last good one; `devices`: key -> lc from which and up to
+    which it may sign. The devices and what was forgotten are read from the file first."""
 
+    link: sqlite3.Connection
     root: str
     heads: dict[bytes, tuple[int, bytes, int]] = field(default_factory=dict)
     devices: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     forgotten: set[bytes] = field(default_factory=set)
 
-    def load(self, link: sqlite3.Connection) -> None:
-        """Learn which devices there are and what was forgotten."""
-        for row in link.execute(f"SELECT {RAW} {JOINED} WHERE kind IN ('device', 'forget')"):
+    def __post_init__(self) -> None:
+        query = f"SELECT {RAW} {JOINED} WHERE kind IN ('device', 'forget')"
+        for row in self.link.execute(query):
             self.learn(row)
 
     def learn(self, row: Row) -> None:
@@ -89,9 +91,8 @@ class Checker:
         """Raise Broken unless the next entry of its author follows and is signed by it."""
         id_, author, seq, lc, ts, scope, kind, refs, hashed, chain, sig, salt, body = row
         last, before, known = self.heads.get(author, (0, START, 0))
-        if seq != last + 1:
-            need(seq != last, row, "two entries have this number")
-            need(False, row, f"the entry before it, {last + 1}, is missing")
+        need(seq != last, row, "two entries have this number")
+        need(seq == last + 1, row, f"the entry before it, {last + 1}, is missing")
         derived = entry_id(author, seq, lc, ts, scope, kind, refs, hashed)
         need(derived == id_, row, "its id is not the hash of what it says")
         need(chained(before, id_) == chain, row, "its chain does not follow from the entry before")
@@ -108,51 +109,39 @@ class Checker:
         first, last = self.devices.get(row[1], _NEVER)
         need(first <= row[3], row, "its author's key is not enrolled")
         need(row[3] <= last, row, "its author's key was revoked")
-        if row[12] is None or row[0] in self.forgotten:
-            gone = row[0] in self.forgotten and row[6] not in LASTING
-            need(gone or row[12] is not None, row, "its body is missing, and was not forgotten")
-            need(not gone or row[12] is None, row, "it was forgotten, but its body is here")
+        gone = row[0] in self.forgotten and row[6] not in LASTING
+        need(gone or row[12] is not None, row, "its body is missing, and was not forgotten")
+        need(not gone or row[12] is None, row, "it was forgotten, but its body is here")
 
-
-@dataclass
-class Walk:
-    """Verifies a ledger; memory does not grow with its entries. `left`: seq and chain of the last entry of
-    `own` that others may know (seq 0: none)."""
-
-    link: sqlite3.Connection
-    checker: Checker
-    own: bytes
-    left: tuple[int, str]
-
-    def run(self, full: bool, progress: Progress | None) -> Report:
-        """Check everything, or with `full` off what came since the last checkpoint of `own`."""
+    def walk(
+        self, own: bytes, left: tuple[int, str], full: bool, progress: Progress | None = None
+    ) -> Report:
+        """Check everything, or with `full` off what came since the last checkpoint of `own`. `left`: seq and
+        chain of its last entry that others may know (seq 0: none)."""
         fault = None
         try:
-            self._run(full, progress or (lambda done, total: None))
+            self._walk(own, full, progress or (lambda done, total: None), left)
         except Broken as error:
             fault = error.fault
         except (sqlite3.DatabaseError, OverflowError, ValueError) as error:
             fault = Fault("", 0, "", f"the file is damaged: {error}")
-        good = {a.decode(errors="replace"): head[0] for a, head in self.checker.heads.items()}
+        good = {author.decode(errors="replace"): head[0] for author, head in self.heads.items()}
         return Report(fault is None, good, fault)
 
-    def _run(self, full: bool, progress: Progress) -> None:
-        self.checker.load(self.link)
-        query = (
-            f"SELECT {RAW} {JOINED} WHERE {MINE} AND kind = 'checkpoint' ORDER BY seq DESC LIMIT 1"
-        )
-        for row in [] if full else self.link.execute(query, (self.own,)).fetchall():
+    def _walk(self, own: bytes, full: bool, progress: Progress, left: tuple[int, str]) -> None:
+        query = f"SELECT {RAW} {JOINED} WHERE {MINE} AND"
+        last = f"{query} kind = 'checkpoint' ORDER BY seq DESC LIMIT 1"
+        for row in [] if full else self.link.execute(last, (own,)).fetchall():
             self._known(row, start=True)  # the walk verifies that entry itself
         done, total = 0, self.link.execute("SELECT count(*) FROM events").fetchone()[0]
-        query = f"SELECT {RAW} {JOINED} WHERE {MINE} AND seq > ? ORDER BY seq"
+        authors = "SELECT DISTINCT CAST (author AS BLOB) FROM events ORDER BY author"
         later: Broken | None = None
-        check, check_place = self.checker.check, self.checker.check_place
-        for author in authors(self.link):
-            start = self.checker.heads.get(author, (0,))[0]
-            for row in self.link.execute(query, (author, start)):
-                check(row)
+        for (author,) in self.link.execute(authors).fetchall():
+            start = self.heads.get(author, (0,))[0]
+            for row in self.link.execute(f"{query} seq > ? ORDER BY seq", (author, start)):
+                self.check(row)
                 try:
-                    check_place(row)
+                    self.check_place(row)
                 except Broken as error:  # its cause may be a forget or device entry that is broken
                     later = later or error
                 if row[6] == b"checkpoint":
@@ -160,8 +149,8 @@ class Walk:
                 done += 1
                 if done % _STEP == 0:
                     progress(done, total)
-        if self.left[0]:
-            self._at(self.own, *self.left, "it has left this device")
+        if left[0]:
+            self._at(own, *left, "it has left this device")
         if later:
             raise later
         if full:
@@ -170,20 +159,18 @@ class Walk:
     def _known(self, row: Row, start: bool = False) -> None:
         """Raise Broken unless the entries that a checkpoint names are there; with `start` go on from them."""
         try:
-            heads = [
-                (a.encode(), int(n), str(chain))
-                for a, (n, chain) in _value(row[12])["heads"].items()
-            ]
+            told = _value(row[12])["heads"].items()
+            heads = [(author.encode(), int(n), str(chain)) for author, (n, chain) in told]
         except (AttributeError, KeyError, TypeError, ValueError):
             heads = []
         need(heads, row, "it is no checkpoint")
-        query = f"SELECT lc, (SELECT count(*) FROM events WHERE {MINE} AND seq <= ?) FROM events WHERE {MINE} AND seq = ?"
         for author, seq, chain in heads:
             self._at(author, seq, chain, "a checkpoint names it")
             if start:
-                lc, count = self.link.execute(query, (author, seq, author, seq)).fetchone()
+                query = f"SELECT max(lc), count(*) FROM events WHERE {MINE} AND seq <= ?"
+                lc, count = self.link.execute(query, (author, seq)).fetchone()
                 need(count == seq, (b"", author, seq), "not all entries before it are there")
-                self.checker.heads[author] = seq, chain.encode(), lc
+                self.heads[author] = seq, chain.encode(), lc
 
     def _at(self, author: bytes, seq: int, chain: str, why: str) -> None:
         query = f"SELECT CAST (chain AS BLOB) FROM events WHERE {MINE} AND seq = ?"
@@ -193,23 +180,11 @@ class Walk:
 
     def _file(self) -> None:
         """Raise Broken for a body of no entry, or an index that does not fit its table."""
-        query = (
-            "SELECT CAST (id AS BLOB) FROM bodies WHERE id NOT IN (SELECT id FROM events) LIMIT 1"
-        )
+        query = "SELECT CAST (id AS BLOB) FROM bodies WHERE id NOT IN (SELECT id FROM events)"
         for (id_,) in self.link.execute(query):
             raise Broken(b"", 0, id_, "a body that belongs to no entry")
         found = self.link.execute("PRAGMA integrity_check (1)").fetchone()[0]
-        if found != "ok":
-            raise Broken(b"", 0, b"", f"the file is damaged: {found}")
-
-
-def authors(link: sqlite3.Connection) -> list[bytes]:
-    """The keys of everybody who wrote."""
-    query = "SELECT CAST (min(author) AS BLOB) FROM events WHERE author > CAST (? AS TEXT)"
-    found = [b""]
-    while (author := link.execute(query, found[-1:]).fetchone()[0]) is not None:
-        found.append(author)
-    return found[1:]
+        need(found == "ok", (b"", b"", 0), f"the file is damaged: {found}")
 
 
 def row_of(line: dict[str, Any]) -> Row:
@@ -221,16 +196,13 @@ def row_of(line: dict[str, Any]) -> Row:
         if body is not None:
             parse(body)
         canonical(event)
-        ids = tuple(line[key].encode() for key in ("id", "chain", "sig"))
-        author, scope, kind, hashed = (
-            event[key].encode() for key in ("author", "scope", "kind", "body_hash")
-        )
-        hidden = None if body is None else (bytes.fromhex(salt), body.encode())
+        said = {**event, **{key: str(line[key]) for key in ("id", "chain", "sig")}}
+        said["refs"] = canonical(event["refs"]).decode()
+        said |= {"salt": None if body is None else bytes.fromhex(salt), "body": body}
+        row = (said[name] for name in COLUMNS.replace("e.", "").split(", "))
+        return tuple(each.encode() if type(each) is str else each for each in row)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Broken(b"", 0, b"", f"a line that is no entry: {error}") from error
-    refs, numbers = canonical(event["refs"]), (event["seq"], event["lc"], event["ts"])
-    tail = hashed, *ids[1:], *(hidden or (None, None))
-    return ids[0], author, *numbers, scope, kind, refs, *tail
 
 
 def _value(text: bytes | None) -> Any:

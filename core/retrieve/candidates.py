@@ -20,29 +20,34 @@ DEPTH = 32  # parts of each list
 POSTINGS = 12_000  # entries of the keyword index read for one question, those of the rarest terms
 SOUGHT, MENDED = 32, 3  # terms of a question: those looked for, the rarest; unknown ones mended
 SLIP = 0.8  # what a near term counts of the one that was meant
-COVER, RANKED = (
-    1.2,
-    0.8,
-)  # evidence = cosine + COVER * cover^3 * (1 + RANKED * its share of the best BM25)
+# evidence = cosine + COVER * cover^3 * (1 + RANKED * its share of the best BM25)
+COVER, RANKED = 1.2, 0.8
 UNSEEN = 0.5  # cosine of a text without a vector, for each unit of cover
 FOREIGN = 0.15  # what a cosine counts between two languages of which the model knows one
 MIDDLE, STEEP = 0.5, 5.0  # score = logistic(STEEP * (evidence - MIDDLE))
+# part, its place in the document, number of its vector, codes, document, data
+_PARTS = """SELECT p.n, p.n - (SELECT min(n) FROM parts WHERE document = d.n), v.n, v.codes, d.n, d.data
+    FROM parts AS p JOIN documents AS d ON d.n = p.document LEFT JOIN vectors AS v ON v.hash = p.hash
+    WHERE p.n IN (SELECT value FROM json_each(?1) UNION SELECT o.n FROM vectors AS w
+    JOIN parts AS o ON o.hash = w.hash WHERE w.n IN (SELECT value FROM json_each(?2)))"""
 PRIOR = 1.5  # of the odds: a node's over an item's
 
 
 @dataclass
 class Candidate:
-    """A document and how far it answers: `evidence` has no bounds, `score` is 0 to 1; `piece` is the part of
-    its body that answers best, `cover` the share of the question's words in that."""
+    """A document and how far it answers: `score` is 0 to 1, `piece` the part of its body that answers best,
+    `cover` the share of the question's words in that."""
 
     number: int
     document: Document
     piece: str = ""
     cover: float = 0.0
-    evidence: float = -1.0
     score: float = 0.0
     pinned: bool = False
-    found_by: list[str] = field(default_factory=list)
+    found_by: set[str] = field(default_factory=set)
+
+
+Found = dict[int, Candidate]  # by number
 
 
 class Question:
@@ -53,19 +58,13 @@ class Question:
         self.tongue = tongue(plain(query))
         wanted = sought(query)
         (total,) = index.database.rows("SELECT count(*) FROM parts")[0]
-        known: dict[str, int] = dict(
-            index.database.rows(
-                "SELECT term, parts FROM terms WHERE term IN (SELECT value FROM json_each(?))",
-                json.dumps(wanted),
-            )
-        )
+        query = "SELECT term, parts FROM terms WHERE term IN (SELECT value FROM json_each(?))"
+        known: dict[str, int] = dict(index.database.rows(query, json.dumps(wanted)))
         weigh = {term: math.log(1 + (total + 0.5) / (known.get(term, 0) + 0.5)) for term in wanted}
         self.weights = dict(sorted(weigh.items(), key=lambda each: -each[1])[:SOUGHT])
         self._known = known
         unknown = [term for term in self.weights if term not in known and len(term) > 3]
         self._instead = {term: _near(index, term) for term in unknown[:MENDED]}
-        meant = [*self.weights, *(other for found in self._instead.values() for other in found)]
-        self._heads = {term[0] for term in meant}
         self._whole = sum(self.weights.values()) or 1.0
 
     def expression(self) -> str:
@@ -77,12 +76,11 @@ class Question:
 
     def cover(self, words: Iterable[str]) -> float:
         """The share of the terms, by weight, that a text of these words has: 0 to 1."""
-        having = set(terms(w for w in set(words) if w[0] in self._heads or not w.isascii()))
-        got = 0.0
+        having, got = set(terms(words)), 0.0
         for term, weight in self.weights.items():
             if term in having:
                 got += weight
-            elif term in self._instead and not having.isdisjoint(self._instead[term]):
+            elif not having.isdisjoint(self._instead.get(term, ())):
                 got += weight * SLIP
         return got / self._whole
 
@@ -101,8 +99,8 @@ def _near(index: Index, term: str) -> list[str]:
     return found[:3]
 
 
-def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Candidate]:
-    """The best documents of both lists with their evidence, in no order. `vector` is the question's, None
+def gather(index: Index, query: str, vector: Sequence[float] | None) -> Found:
+    """The best documents of both lists with their evidence. `vector` is the question's, None
     where there is none."""
     question = Question(index, query)
     by_words: dict[int, float] = {}
@@ -113,9 +111,10 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
     by_meaning = index.vectors.nearest(asked, DEPTH) if vector else {}
     top = max(by_words.values(), default=0.0) or 1.0
     narrow = index.model()[0] in DATA["models"]["english"]
-    best: dict[int, Candidate] = {}
-    for part, place, text, codes, number, data in _parts(index, by_words, by_meaning):
-        candidate = best.get(number) or Candidate(number, load(data))
+    best: Found = {}
+    keys = json.dumps(list(by_words)), json.dumps(list(by_meaning))
+    for part, place, text, codes, number, data in index.database.rows(_PARTS, *keys):
+        candidate = best[number] = best.get(number) or Candidate(number, load(data))
         piece = cut(candidate.document.body)[place]
         words = plain("\n".join(texts_of(candidate.document, piece)))
         cover = question.cover(words)
@@ -125,35 +124,21 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> list[Can
             other = narrow and question.tongue and tongue(words) not in ("", question.tongue)
             nearness *= FOREIGN if other else 1.0
         lists = {"bm25": part in by_words, "vector": text in by_meaning}
-        seen = {*candidate.found_by, *(name for name, there in lists.items() if there)}
+        candidate.found_by |= {name for name, there in lists.items() if there}
         rank = 1 + RANKED * by_words.get(part, 0.0) / top
         evidence = nearness + COVER * cover**3 * rank
-        if evidence > candidate.evidence:
-            candidate.evidence, candidate.piece, candidate.cover = evidence, piece, cover
-            odds = math.exp(STEEP * (evidence - MIDDLE))
-            odds *= PRIOR if candidate.document.kind == "node" else 1.0
-            candidate.score = odds / (1 + odds)
-        candidate.found_by = sorted(seen)
-        best[number] = candidate
-    return list(best.values())
+        odds = math.exp(STEEP * (evidence - MIDDLE))
+        odds *= PRIOR if candidate.document.kind == "node" else 1.0
+        if (score := odds / (1 + odds)) > candidate.score:
+            candidate.score, candidate.piece, candidate.cover = score, piece, cover
+    return best
 
 
-def _parts(
-    index: Index, by_words: Iterable[int], by_meaning: Iterable[int]
-) -> list[tuple[int, int, int, bytes | None, int, str]]:
-    """(part, its place in the document, number of its vector, codes, document, data)."""
-    return index.database.rows(
-        "SELECT p.n, p.n - (SELECT min(n) FROM parts WHERE document = d.n), v.n, v.codes, d.n, d.data"
-        " FROM parts AS p JOIN documents AS d ON d.n = p.document"
-        " LEFT JOIN vectors AS v ON v.hash = p.hash"
-        " WHERE p.n IN (SELECT value FROM json_each(?1) UNION SELECT o.n FROM vectors AS w"
-        " JOIN parts AS o ON o.hash = w.hash WHERE w.n IN (SELECT value FROM json_each(?2)))",
-        *(json.dumps(list(by_words)), json.dumps(list(by_meaning))),
-    )
-
-
-def fetch(index: Index, keys: Iterable[int | str], by: str = "n") -> list[Candidate]:
-    """Documents by number (or by "id"), without evidence."""
-    query = f"SELECT n, data FROM documents WHERE {by} IN (SELECT value FROM json_each(?))"
-    rows = index.database.rows(query, json.dumps(list(keys)))
-    return [Candidate(n, load(data)) for n, data in rows]
+def join(index: Index, found: Found, numbers: Sequence[int]) -> list[Candidate]:
+    """The documents of these numbers; those that were not found are added, without evidence."""
+    query = "SELECT n, data FROM documents WHERE n IN (SELECT value FROM json_each(?))"
+    fresh = [n for n in numbers if n not in found]
+    found |= {
+        n: Candidate(n, load(data)) for n, data in index.database.rows(query, json.dumps(fresh))
+    }
+    return [found[n] for n in numbers]

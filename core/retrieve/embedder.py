@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from pathlib import Path
 
 from exo.core.base.errors import ModelError, ModelMissing, ServiceError
@@ -21,7 +20,7 @@ class SocketEmbedder:
         """`timeout` is seconds of silence before ServiceError."""
         self._socket, self._timeout = models_socket, timeout
         self._name = ""
-        self._kept: OrderedDict[str, list[float]] = OrderedDict()
+        self._kept: dict[str, list[float]] = {}
         self.width = 0
 
     @property
@@ -30,8 +29,8 @@ class SocketEmbedder:
         ModelMissing, ServiceError."""
         if not self._name:
             rows = get(self._socket, "/v1/models", self._timeout).get("data") or []
-            rows = [row for row in rows if row.get("role") == "embedding"]
-            names = [str(row["id"]) for row in rows if row.get("installed", True)]
+            there = (row for row in rows if row.get("installed", True))
+            names = [str(row["id"]) for row in there if row.get("role") == "embedding"]
             if not names:
                 raise ModelMissing(_ASK, "no model is installed", "run `exo models get`")
             self._name = names[-1]
@@ -40,7 +39,6 @@ class SocketEmbedder:
     def embed(self, texts: list[str]) -> list[list[float]]:
         """Raises ModelError (the model refuses: not retryable), ServiceError."""
         if len(texts) == 1 and texts[0] in self._kept:
-            self._kept.move_to_end(texts[0])
             return [self._kept[texts[0]]]
         body = {"model": self.name, "input": [text or " " for text in texts]}
         status, answer = post(self._socket, "/v1/embeddings", body, timeout=self._timeout)
@@ -59,7 +57,7 @@ class SocketEmbedder:
             raise ServiceError(_ASK, f"status {status}, and no embeddings in the answer") from error
         self.width = len(vectors[0]) if vectors else self.width
         if len(texts) == 1 == len(vectors):
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
             self._kept[texts[0]] = vectors[0]
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
         return vectors

@@ -24,19 +24,10 @@ if TYPE_CHECKING:
 # made from what others said, so that they do not keep a word of it alive
 DERIVED = ("action", "outcome", "approval", "retrieval", "decision", "proposal", "question")
 SOURCES = ("utterance", "action", "outcome")  # what a belief or note may be made from
-KEPT = ("forget", "checkpoint", "device")  # hold no words of the person
-SAID = {
-    "text",
-    "title",
-    "summary",
-    "load_when",
-    "tags",
-    "reason",
-    "url",
-    "external",
-    "args",
-    "answers",
-}
+# no words of the person, or the matter of the store
+KEPT = ("forget", "checkpoint", "device", "edit")
+SAID: tuple[str, ...] = ("text", "title", "summary", "load_when", "tags", "reason")
+SAID += ("url", "external", "args", "answers")
 _WORD = re.compile(r"\w{2,}")
 
 
@@ -58,9 +49,7 @@ def words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
 
 
-def forget(
-    memory: Memory, home: Home, id_: str, erase: Callable[[Needles], None], reason: str = "asked"
-) -> list[str]:
+def forget(memory: Memory, home: Home, id_: str, erase: Callable[[Needles], None]) -> list[str]:
     """Forget an event, a node or an item with all that follows from it; `erase` takes it out of the
     conversations. Returns the entries that went. Raises ExoError for an id that is unknown."""
     resume(memory, home, erase)
@@ -82,7 +71,7 @@ def forget(
     gone |= {e.id: e for e in derived if any(map(needles.hit, leaves(e.body)))}
     turns = {str((entry.body or {}).get("turn", "")) for entry in gone.values()} - {""}
     plan = {"ids": sorted(gone), "texts": texts, "words": sorted(rare), "turns": sorted(turns)}
-    write_atomic(_file(home), json.dumps(plan | {"reason": reason}))
+    write_atomic(_file(home), json.dumps(plan))
     resume(memory, home, erase)
     return sorted(gone)
 
@@ -96,7 +85,7 @@ def resume(memory: Memory, home: Home, erase: Callable[[Needles], None]) -> None
     needles = Needles(tuple(plan["texts"]), frozenset(plan["words"]), tuple(plan["turns"]))
     left = [id_ for id_ in plan["ids"] if (entry := memory.ledger.get(id_)) and entry.body]
     if left:
-        memory.ledger.forget(left, plan["reason"])
+        memory.ledger.forget(left, "asked")
     memory.store.erase(plan["ids"], [*needles.texts, *needles.words])
     memory.refresh()
     memory.index.scrub()
@@ -105,18 +94,16 @@ def resume(memory: Memory, home: Home, erase: Callable[[Needles], None]) -> None
     _file(home).unlink()
 
 
-def _sources(memory: Memory, start: Sequence[Entry]) -> list[Entry]:
+def _sources(memory: Memory, start: Sequence[Entry]) -> Iterator[Entry]:
     """The words that a belief or note was made from, where they say what it says."""
-    found: list[Entry] = []
-    level = [(entry, " ".join(leaves(entry.body)).casefold()) for entry in start]
     texts = {str((entry.body or {}).get("text", "")).casefold() for entry in start} - {""}
+    level = list(start)
     while level:
-        refs = [ref for entry, _ in level for ref in entry.refs]
+        refs = [ref for entry in level for ref in entry.refs]
         above = [entry for entry in map(memory.ledger.get, refs) if entry and entry.kind in SOURCES]
-        level = [(entry, " ".join(leaves(entry.body)).casefold()) for entry in above]
-        level = [(entry, said) for entry, said in level if any(text in said for text in texts)]
-        found += [entry for entry, _ in level]
-    return found
+        said = [" ".join(leaves(entry.body)).casefold() for entry in above]
+        level = [e for e, text in zip(above, said, strict=True) if any(t in text for t in texts)]
+        yield from level
 
 
 def _closure(memory: Memory, start: Iterable[Entry]) -> Iterator[Entry]:
@@ -126,14 +113,10 @@ def _closure(memory: Memory, start: Iterable[Entry]) -> Iterator[Entry]:
     level = list(start)
     while level:
         yield from level
-        seen |= {entry.id for entry in level}
-        level = [
-            entry
-            for entry in memory.ledger.referring([entry.id for entry in level])
-            if entry.id not in seen
-            and entry.kind not in (*KEPT, "edit")
-            and not _successor(entry, seen)
-        ]
+        ids = [entry.id for entry in level]
+        seen.update(ids)
+        later = [e for e in memory.ledger.referring(ids) if e.id not in seen]
+        level = [e for e in later if e.kind not in KEPT and not _successor(e, seen)]
 
 
 def _successor(entry: Entry, seen: Collection[str]) -> bool:
@@ -144,11 +127,8 @@ def _successor(entry: Entry, seen: Collection[str]) -> bool:
 def _rare(memory: Memory, candidates: set[str], gone: Collection[str]) -> set[str]:
     """Those of the words that no other entry of the person holds."""
     for entry in memory.ledger.entries():
-        if not candidates:
-            break
         if entry.id not in gone and entry.kind not in (*DERIVED, "edit"):
-            for text in leaves(entry.body):
-                candidates = candidates - words(text)
+            candidates = candidates.difference(*map(words, leaves(entry.body)))
     return candidates
 
 

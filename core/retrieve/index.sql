@@ -19,13 +19,12 @@ CREATE VIRTUAL TABLE search USING fts5 (
 INSERT INTO search (search, rank) VALUES ('rank', 'bm25(3.0, 2.0, 2.0, 1.0, 1.0)');
 -- in how many parts a term stands
 CREATE TABLE terms (term TEXT PRIMARY KEY, parts INTEGER NOT NULL) STRICT, WITHOUT ROWID;
--- how far the store's changes are in here
-CREATE TABLE synced (revision INTEGER NOT NULL) STRICT;
-CREATE TABLE models (n INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, width INTEGER NOT NULL) STRICT;
+-- one row: how far the store's changes are in here, and the model whose vectors are
+CREATE TABLE state (revision INTEGER NOT NULL, model TEXT NOT NULL, width INTEGER NOT NULL) STRICT;
+INSERT INTO state VALUES (0, '', 0);
+-- of every text in parts; without bits: it waits for its vector, and the model has failed on it so many times
 CREATE TABLE vectors (
-  n INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE,
-  bits BLOB NOT NULL, codes BLOB NOT NULL
+  n INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, tries INTEGER NOT NULL DEFAULT 0,
+  bits BLOB, codes BLOB
 ) STRICT;
--- texts without a vector; tries: how often the model has failed on it
-CREATE TABLE waiting (hash BLOB PRIMARY KEY, tries INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE INDEX waiting_tries ON waiting (tries);
+CREATE INDEX vectors_waiting ON vectors (tries) WHERE bits IS NULL;

@@ -7,7 +7,7 @@ Invariant: what was written is found by the next call; nothing that was forgotte
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from exo.core.base.clock import Clock
@@ -20,6 +20,7 @@ from exo.core.ledger.mirror import Mirror
 from exo.core.retrieve.document import Embedder
 from exo.core.retrieve.index import Index
 from exo.core.retrieve.recall import Recall, Recalled
+from exo.core.store.nodes import Node
 from exo.core.store.store import Store
 
 VERBS = ("recall", "remember", "rule", "why", "status")  # of memory.query; forget is the engine's
@@ -49,7 +50,8 @@ class Memory:
         if since == now:
             return
         if not 0 < since < now:  # it is new, or of another store
-            self.index.clear()
+            since, known = 0, {each.id for each in self.store.documents()}
+            self.index.remove(self.index.ids() - known)
         self.index.put(self.store.documents(since))
         self.index.remove(self.store.removed(since))
         self.index.revision = now
@@ -61,22 +63,19 @@ class Memory:
                 self.store.init({})
             self.refresh()
 
-    def recall(
-        self, query: str, *, k: int = 8, at: str = "", min_trust: str = "", budget: int = 600
-    ) -> Recalled:
-        """What is known to `query`; the record notes which ids were found, not what was asked."""
+    def pack(self) -> str:
+        """What every request carries, with the rules that another process has kept meanwhile."""
+        self.refresh()
+        return self.store.pack()
+
+    def recall(self, query: str, at: str = "", **asked: Any) -> Recalled:
+        """What is known to `query` (`asked`: k, min_trust, budget of `Recall.search`); the record notes
+        which ids were found, not what was asked."""
         self.refresh()
         if not self.index.count():
-            return Recalled([], True, 0, "", False)
-        found = self._recall.search(
-            query,
-            k=k,
-            embedder=self.embedder,
-            at=at,
-            min_trust=min_trust,
-            triggers=self.store.triggers(),
-            budget=budget,
-        )
+            return Recalled()
+        asked |= {"embedder": self.embedder, "triggers": self.store.triggers(), "at": at}
+        found = self._recall.search(query, **asked)
         body = {
             "query_hash": hashlib.sha256(query.encode("utf-8", "replace")).hexdigest(),
             "ids": [hit.id for hit in found.hits],
@@ -91,17 +90,17 @@ class Memory:
         self, text: str, channel: str = "typed", refs: Sequence[str] = (), supersedes: str = ""
     ) -> dict[str, Any]:
         """Keep a belief in the person's words; one that is there already is not written twice."""
-        if not text.strip():
-            raise ExoError("remember", "the text is empty", "say what to remember")
-        node = self.store.remember(text, channel=channel, refs=refs, supersedes=supersedes)
-        self.refresh()
-        return {"id": node.id, "title": node.title, "type": node.type}
+        more = {"channel": channel, "refs": refs, "supersedes": supersedes}
+        return self._keep(self.store.remember, text, **more)
 
     def rule(self, text: str, channel: str = "typed", refs: Sequence[str] = ()) -> dict[str, Any]:
         """Keep a standing rule; it is in the pack of the next turn."""
+        return self._keep(self.store.rule, text, channel=channel, refs=refs)
+
+    def _keep(self, how: Callable[..., Node], text: str, **more: Any) -> dict[str, Any]:
         if not text.strip():
-            raise ExoError("keep a rule", "the text is empty", "say the rule in your own words")
-        node = self.store.rule(text, channel=channel, refs=refs)
+            raise ExoError(how.__name__, "the text is empty", "say it in your own words")
+        node = how(text, **more)
         self.refresh()
         return {"id": node.id, "title": node.title, "type": node.type}
 
@@ -115,14 +114,9 @@ class Memory:
             raise ExoError(f"say why {id!r}", "nothing of that id is known", do)
         known = self.store.node(id) or self.store.item(id)
         said = [each for entry in entries for each in map(self.ledger.get, entry.refs) if each]
-        seen: dict[str, Entry] = {entry.id: entry for entry in [*entries, *said]}
-        return {
-            "id": id,
-            "title": known.title if known else "",
-            "text": known.text if known else "",
-            "trust": known.trust if known else "",
-            "evidence": [_evidence(entry) for entry in seen.values()],
-        }
+        seen = {entry.id: entry for entry in [*entries, *said]}
+        told = {name: getattr(known, name, "") for name in ("title", "text", "trust")}
+        return {"id": id, **told, "evidence": [_evidence(entry) for entry in seen.values()]}
 
     def status(self) -> dict[str, Any]:
         """How much is known, and how much of it the embedding model has still to read."""
@@ -144,18 +138,8 @@ class Memory:
 
 def shown(found: Recalled) -> dict[str, Any]:
     """The shape that `exo recall --json` prints."""
-    hits = [
-        {
-            "id": hit.id,
-            "kind": hit.kind,
-            "title": hit.title,
-            "score": round(hit.score, 4),
-            "found_by": list(hit.found_by),
-            "trust": hit.trust,
-            "text": hit.text,
-        }
-        for hit in found.hits
-    ]
+    names = ("id", "kind", "title", "score", "found_by", "trust", "text")
+    hits = [{name: getattr(hit, name) for name in names} for hit in found.hits]
     return {"hits": hits, "abstain": found.abstain, "tokens": found.tokens}
 
 

@@ -4,14 +4,13 @@ Invariant: the text is never longer than the budget, a block is one line, and ev
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exo.core.retrieve.words import DATA, plain
+from exo.core.retrieve.words import DATA, STOP, plain
 
 NODES = 0.7  # of the budget
-_NOT = frozenset(DATA["negations"].split())
+_IDLE = STOP["en"].difference(DATA["negations"].split())
 
 
 @dataclass(frozen=True)
@@ -68,17 +67,9 @@ def _forms(hit: Hit) -> list[str]:
     return [f"{mark} {' '.join(form.split())}" for form in (full, *shorter) if form.strip()]
 
 
-def said(hit: Hit) -> list[str]:
-    """The words by which two hits are compared: the text's, with the title where it is short."""
+def said(hit: Hit) -> tuple[str, ...]:
+    """What two hits are compared by: the words that tell, in their order; the title's where the text is
+    short."""
     words = plain(hit.text)
-    return words if len(words) > 5 else plain(f"{hit.title} {hit.text}")
-
-
-def same(one: list[str], other: list[str]) -> bool:
-    """Whether they say one thing: the same words in the same order, but for a few that change nothing."""
-    shorter, longer = sorted((one, other), key=len)
-    rest = iter(longer)
-    if len(longer) - len(shorter) > len(longer) // 6 or not all(word in rest for word in shorter):
-        return False
-    more = Counter(longer) - Counter(shorter)
-    return not any(word in _NOT or word.isdigit() for word in more)
+    words = words if len(words) > 5 else plain(f"{hit.title} {hit.text}")
+    return tuple(word for word in words if word not in _IDLE)

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exo.core.base.errors import ExoError
@@ -33,24 +34,21 @@ _ABOUT_ME = re.compile(
 _GERMAN = re.compile(r"\b(?:ich|mich|mir|mein\w*|wir|uns|unser\w*|ist|wie|was|wo|wer|wann)\b", re.I)
 
 
+@dataclass
 class Provider:
     """`opens` makes the memory, in its thread; `said` is what a session's person said last; `quiet` is
     whether nobody waits for a model; `tell` shows a warning; `erased` takes what is forgotten out of the
     conversations."""
 
-    def __init__(
-        self,
-        home: Home,
-        opens: Callable[[], Memory],
-        outbox: Outbox,
-        said: Callable[[str], str],
-        quiet: Callable[[], bool],
-        tell: Callable[[str, str], None],
-        erased: Callable[[Needles], Coroutine[Any, Any, None]],
-    ) -> None:
-        self._home, self._opens, self._outbox, self._said = home, opens, outbox, said
-        self._erased = erased
-        self._quiet, self._tell = quiet, tell
+    home: Home
+    opens: Callable[[], Memory]
+    outbox: Outbox
+    said: Callable[[str], str]
+    quiet: Callable[[], bool]
+    tell: Callable[[str, str], None]
+    erased: Callable[[Needles], Coroutine[Any, Any, None]]
+
+    def __post_init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "memory")
         self._memory: Memory | None = None
         self._fault = ""
@@ -66,7 +64,7 @@ class Provider:
 
         def job() -> T:
             if self._memory is None:
-                self._memory = self._opens()
+                self._memory = self.opens()
             return work(self._memory)
 
         try:
@@ -74,7 +72,7 @@ class Provider:
         except ExoError as error:
             if self._memory is None and str(error) != self._fault:
                 self._fault = str(error)
-                self._tell("memory", self._fault)
+                self.tell("memory", self._fault)
             raise
         self._fault = ""
         return value
@@ -91,51 +89,46 @@ class Provider:
 
     async def start(self) -> None:
         """Open it; go on with what a crash cut off. Never raises: the fault was told of."""
-        erase = self._erase()
         with contextlib.suppress(ExoError):
-            await self.run(lambda memory: resume(memory, self._home, erase))
-            await self.drain()
-            self.read()
+            await self._erasing(lambda memory, erase: resume(memory, self.home, erase))
+            await self.after_turn()
 
     async def after_turn(self) -> None:
+        """Take in what was said, and let the embedding model read it in the background."""
         with contextlib.suppress(ExoError):  # the rows stay, and the next turn tries again
             await self.drain()
-            self.read()
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read())
 
     async def query(self, verb: str, args: dict[str, Any]) -> dict[str, Any]:
         """Answer memory.query. Raises ExoError."""
         await self.drain()
         if verb != "forget":
             return await self.run(lambda memory: memory.query(verb, args))
-        id_, erase = str(args.get("id", "")), self._erase()
-        gone = await self.run(lambda memory: forget(memory, self._home, id_, erase))
+        id_ = str(args.get("id", ""))
+        gone = await self._erasing(lambda memory, erase: forget(memory, self.home, id_, erase))
         return {"forgotten": gone}
 
-    def _erase(self) -> Callable[[Needles], None]:
-        """For the memory's thread: has the loop erase, and waits for it."""
+    async def _erasing(self, work: Callable[[Memory, Callable[[Needles], None]], T]) -> T:
+        """Do `work` with the memory; it has the loop erase, and waits for that."""
         loop = asyncio.get_running_loop()
 
         def erase(needles: Needles) -> None:
-            asyncio.run_coroutine_threadsafe(self._erased(needles), loop).result()
+            asyncio.run_coroutine_threadsafe(self.erased(needles), loop).result()
 
-        return erase
+        return await self.run(lambda memory: work(memory, erase))
 
     async def drain(self) -> None:
         """Take the outbox into the record. Raises StorageError; the rows stay then."""
         async with self._draining:
-            while rows := self._outbox.rows():
+            while rows := self.outbox.rows():
                 await self.run(lambda memory, rows=rows: memory.write(rows))  # type: ignore[misc]
-                self._outbox.done(rows)
-
-    def read(self) -> None:
-        """Let the embedding model read what is new, in the background."""
-        if self._reading is None or self._reading.done():
-            self._reading = asyncio.create_task(self._read())
+                self.outbox.done(rows)
 
     async def _read(self) -> None:
         left = 1
         while left:
-            while not self._quiet():
+            while not self.quiet():
                 await asyncio.sleep(1.0)
             try:
                 left, done = await self.run(_embed_some)
@@ -147,18 +140,14 @@ class Provider:
     # ---- the slot ----------------------------------------------------------------------------------
 
     async def pack(self, session: str) -> str:
-        def work(memory: Memory) -> str:
-            memory.refresh()  # a rule of another process counts from the next turn on
-            return memory.store.pack()
-
-        return await self.run(work)
+        return await self.run(lambda memory: memory.pack())
 
     async def recall(self, session: str, text: str) -> Remembered:
         found = await self.run(lambda memory: memory.recall(text))
         if found.abstain or not found.hits:
             return Remembered()
         answer, best = "", found.hits[0]
-        if found.strong and best.kind == "node" and best.trust == "self" and _ABOUT_ME.search(text):
+        if found.strong and best.trust == "self" and _ABOUT_ME.search(text):
             told = "Du hast mir gesagt" if _GERMAN.search(text) else "You told me"
             answer = f"{told}: {best.text}"
         return Remembered(found.block, tuple(hit.id for hit in found.hits), answer)
@@ -178,7 +167,7 @@ class Provider:
 
     async def tool_remember(self, context: Context, text: str) -> str:
         """Remember something that the person said about themselves."""
-        said = self._said(context.session)
+        said = self.said(context.session)
         # a model's own words are no words of the person, and may come from what it has read
         channel = "typed" if _plain(text) in _plain(said) else "unknown"
         await self.drain()
@@ -206,10 +195,8 @@ def _embed_some(memory: Memory) -> tuple[int, int]:
     """Embed a few texts: (how many are left, how many got their vector); then there is time to commit the
     files to their history."""
     memory.refresh()
-    left, done = memory.index.pending(), 0
-    if left and memory.embedder is not None:
-        done = memory.index.embed_some(memory.embedder, EMBEDDED)
-        left = memory.index.pending()
+    done = memory.index.embed_some(memory.embedder, EMBEDDED) if memory.embedder else 0
+    left = memory.index.pending()
     if not left or not done:
         memory.store.commit()
     return left, done

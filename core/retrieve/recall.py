@@ -5,21 +5,21 @@ Invariant: what is over, private to another scope or less trusted than asked for
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import HomeError, ModelError, ServiceError, StorageError
+from exo.core.base.errors import ModelError, ServiceError
 from exo.core.retrieve import when
-from exo.core.retrieve.candidates import Candidate, fetch, gather
+from exo.core.retrieve.candidates import Candidate, Found, gather, join
 from exo.core.retrieve.document import TRUST, Embedder
 from exo.core.retrieve.graph import expand
 from exo.core.retrieve.index import Index
-from exo.core.retrieve.pack import Hit, pack, said, same
+from exo.core.retrieve.pack import Hit, pack, said
 from exo.core.retrieve.words import READ, plain, sought
 
-# score below which a hit has nothing to do with the question; a node's is higher by its prior
-LEAST = {"node": 0.46, "item": 0.36, "note": 0.36}
+LEAST = 0.37  # score below which a hit has nothing to do with the question
 STRONG, MOST = 0.9, 0.7  # score and cover of a belief that may answer by itself
 WHOLE = 0.85  # cover of one that leads on to others: it may only name what the question is about
 TIMELY = 0.2  # what a document of the time that the question speaks of gains
@@ -62,7 +62,7 @@ class Recall:
     ) -> Recalled:
         """The `k` best hits for any text. `at` answers as of then (a date: its end; a time), `triggers` are
         (text, node id), `budget` is the tokens of the block. A model that is away or slow costs the
-        nearness of meaning, nothing else; a damaged index is begun again (`Index.made_anew`). Raises
+        nearness of meaning, nothing else; a damaged index is begun again and finds nothing. Raises
         ExoError for a time that is none."""
         clock, index = self._clock, self._index
         now = when.moment(at, clock) if at else clock.now_ms()
@@ -78,19 +78,15 @@ class Recall:
             shown = document.trust in trusted and (scope == "principal" or not document.private)
             return shown and (known(each) or not at) and (past or when.holds(document, now, clock))
 
-        try:
+        with index.mending():
             found = gather(index, query, self._vector(query, embedder, vector))
             if span:
                 _timely(index, found, span, clock)
             _pin(index, found, query, triggers)
             shown = expand(index, found, fits, known, keep_old=past)
-        except StorageError:
-            raise
-        except HomeError as error:
-            index.begin_again(str(error))
-            return Recalled()
-        shown.sort(key=lambda each: (not each.pinned, -each.score))
-        return _answer(_hits(shown, k), shown[0] if shown else None, budget)
+            shown.sort(key=lambda each: (not each.pinned, -each.score))
+            return _answer(_hits(shown, k), shown[0] if shown else None, budget)
+        return Recalled()
 
     def _vector(
         self, query: str, embedder: Embedder | None, vector: Sequence[float] | None
@@ -106,11 +102,8 @@ class Recall:
 
 def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
     """The first `k` that do not say what another has said."""
-    hits: list[Hit] = []
-    heard: list[list[str]] = []
+    hits: dict[tuple[str, ...], Hit] = {}
     for each in shown:
-        if len(hits) >= k:
-            break
         document = each.document
         text = document.body.strip() or document.summary
         hit = Hit(
@@ -118,23 +111,21 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
             kind=document.kind,
             title=document.title,
             score=round(min(1.0, each.score), 4),
-            found_by=["pin"] * each.pinned + each.found_by,
+            found_by=["pin"] * each.pinned + sorted(each.found_by),
             trust=document.trust,
             text=text if each.pinned or len(text) <= LONGEST else (each.piece or text)[:LONGEST],
             summary=document.summary,
             url=document.url,
         )
-        words = said(hit)
-        if not any(same(words, other) for other in heard):
-            hits.append(hit)
-            heard.append(words)
-    return hits
+        if len(hits) < k:
+            hits.setdefault(said(hit), hit)
+    return list(hits.values())
 
 
 def _answer(hits: list[Hit], best: Candidate | None, budget: int) -> Recalled:
-    if best is None or all(hit.score < LEAST[hit.kind] for hit in hits):
+    if best is None or all(hit.score < LEAST for hit in hits):
         return Recalled(hits)
-    block, tokens = pack([hit for hit in hits if hit.score >= LEAST[hit.kind] / 2], budget)
+    block, tokens = pack([hit for hit in hits if hit.score >= LEAST / 2], budget)
     document = best.document
     belief = document.kind == "node" and document.trust in TRUST[2:] and not best.pinned
     leads_on = any(type_ != "supersedes" for type_, _ in document.links)
@@ -142,33 +133,26 @@ def _answer(hits: list[Hit], best: Candidate | None, budget: int) -> Recalled:
     return Recalled(hits, False, tokens, block, belief and sure)
 
 
-def _pin(
-    index: Index, found: list[Candidate], query: str, triggers: Sequence[tuple[str, str]]
-) -> None:
+def _pin(index: Index, found: Found, query: str, triggers: Sequence[tuple[str, str]]) -> None:
     """Add the nodes whose trigger stands in the query, whole words in a row."""
     said = f" {' '.join(plain(query[:READ]))} "
-    wanted = {
-        node for text, node in triggers if (words := " ".join(plain(text))) and f" {words} " in said
-    }
-    there = {each.document.id: each for each in found}
-    found += fetch(index, wanted - there.keys(), by="id")
-    for each in found:
-        if each.document.id in wanted:
-            each.score, each.pinned = 1.0, True
+    spoken = [(f" {' '.join(plain(text))} ", node) for text, node in triggers]
+    wanted = [node for words, node in spoken if words.strip() and words in said]
+    rows = index.database.rows(
+        "SELECT n FROM documents WHERE id IN (SELECT value FROM json_each(?))", json.dumps(wanted)
+    )
+    for each in join(index, found, [n for (n,) in rows]):
+        each.score, each.pinned = 1.0, True
 
 
-def _timely(index: Index, found: list[Candidate], span: when.Span, clock: Clock) -> None:
+def _timely(index: Index, found: Found, span: when.Span, clock: Clock) -> None:
     """Raise the documents of the time that the question speaks of; add some that share no word with it."""
-    there = {each.number for each in found}
     start, end, rest = span
     least = TIMELY if sought(rest) else ONLY_TIME
-    rows = index.database.rows(
-        "SELECT n FROM documents WHERE ts >= ? AND ts < ? ORDER BY ts DESC LIMIT ?",
-        *(start, end, IN_TIME),
-    )
-    found += fetch(index, [n for (n,) in rows if n not in there])
-    for each in found:
+    query = "SELECT n FROM documents WHERE ts >= ? AND ts < ? ORDER BY ts DESC LIMIT ?"
+    join(index, found, [n for (n,) in index.database.rows(query, start, end, IN_TIME)])
+    for each in found.values():
         document = each.document
         if any(start <= ts < end for ts in (document.ts, when.begun(document, clock))):
             each.score = max(least, each.score + TIMELY)
-            each.found_by.append("time")
+            each.found_by.add("time")

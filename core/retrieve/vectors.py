@@ -51,9 +51,8 @@ class Vectors:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._numbers = array("q")
-        self._bits: list[int] = []
-        self._state = (0, 0, 0)  # connection, changes of others, changes of ours
+        self._numbers, self._bits = array("q"), list[int]()
+        self._state: tuple[object, int, int] = (None, 0, 0)  # connection, others' changes, ours
 
     def nearest(self, query: Sequence[float], count: int) -> dict[int, float]:
         """Numbers of the nearest vectors with their cosine; `query` is a unit vector of the width."""
@@ -73,25 +72,23 @@ class Vectors:
         found = ((cosine(query, codes), n) for n, codes in rows if len(codes) == len(query))
         return {n: nearness for nearness, n in nlargest(count, found)}
 
-    def drop(self) -> None:
-        """Forget what is in memory."""
-        self._numbers, self._bits, self._state = array("q"), [], (0, 0, 0)
-
     def _refresh(self) -> None:
         (version,) = self._database.rows("PRAGMA data_version")[0]
         link = self._database.link
-        state = (id(link), int(version), link.total_changes)
+        state = (link, int(version), link.total_changes)
         if state == self._state:
             return
-        if state[0] != self._state[0]:  # the file was replaced
-            self.drop()
+        if link is not self._state[0]:  # the file was replaced, or nothing is read yet
+            self._numbers, self._bits = array("q"), []
         self._state = state
         last = self._numbers[-1] if self._numbers else 0
-        for n, blob in link.execute("SELECT n, bits FROM vectors WHERE n > ? ORDER BY n", (last,)):
+        query = "SELECT n, bits FROM vectors WHERE n > ? AND bits IS NOT NULL ORDER BY n"
+        for n, blob in link.execute(query, (last,)):
             self._numbers.append(n)
             self._bits.append(int.from_bytes(blob, "big"))
         # numbers are never used twice: one that is gone is not on disk either, and takes a place of PICK
-        (there,) = self._database.rows("SELECT count(*) FROM vectors")[0]
-        if len(self._bits) > there + (STALE if there else 0):
-            self.drop()
+        query = "SELECT (SELECT count(*) FROM vectors) - count(*) FROM vectors WHERE bits IS NULL"
+        (there,) = self._database.rows(query)[0]
+        if len(self._bits) > there + STALE:
+            self._state = (None, 0, 0)
             self._refresh()

@@ -15,24 +15,24 @@ from exo.core.retrieve.words import DATA, plain
 
 Span = tuple[int, int, str]  # ms UTC, the end excluded; the question without the time
 _TIME = DATA["time"]
-_DAYS, _UNITS, _BACK, _NUMBERS, _MONTHS = (
-    {word: int(number) for number, words in _TIME[name].items() for word in words.split()}
-    for name in ("days", "units", "back", "numbers", "months")
-)
-_A_DAY, _A_UNIT, _A_BACK, _A_NUMBER, _A_MONTH = (
-    f"({'|'.join(words)})" for words in (_DAYS, _UNITS, _BACK, [r"\d{1,3}", *_NUMBERS], _MONTHS)
-)
-_YEAR = r"((?:19|20)\d\d)"
+_VALUES = {
+    name: {word: int(number) for number, words in rows.items() for word in words.split()}
+    for name, rows in _TIME.items()
+    if name != "past"
+}
+_A = {name: f"(?P<{name}>{'|'.join(words)})" for name, words in _VALUES.items()}
+_COUNT = rf"(?P<numbers>\d{{1,3}}|{'|'.join(_VALUES['numbers'])})"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
 _FORMS = [
     re.compile(rf"\b{form}\b")
     for form in (
-        rf"{_YEAR} (\d\d?) (\d\d?)",
-        _A_DAY,
-        f"{_A_BACK} {_A_UNIT}",
-        f"{_A_NUMBER} {_A_UNIT} ago",
-        f"vor {_A_NUMBER} {_A_UNIT}",
-        f"{_A_MONTH} {_YEAR}",
-        f"(?:in|im|last|letzten|since|seit|during|of) {_A_MONTH}",
+        rf"{_YEAR} (?P<months>\d\d?) (?P<date>\d\d?)",
+        _A["days"],
+        f"{_A['back']} {_A['units']}",
+        f"{_COUNT} {_A['units']} ago",
+        f"vor {_COUNT} {_A['units']}",
+        f"{_A['months']} {_YEAR}",
+        f"(?:in|im|last|letzten|since|seit|during|of) {_A['months']}",
         f"(?:in|since|during|seit|of) {_YEAR}",
     )
 ]
@@ -70,10 +70,12 @@ def window(query: str, clock: Clock, now: int) -> Span | None:
     """The time that the question speaks of, if it does."""
     text = " ".join(plain(query[:2000]))
     today = clock.local(now).replace(tzinfo=None, hour=0, minute=0, second=0, microsecond=0)
-    for which, form in enumerate(_FORMS):
+    for form in _FORMS:
         if found := form.search(text):
+            words = found.groupdict()
             try:
-                start, days = _first(which, [*found.groups()], today)
+                told = {k: int(_VALUES.get(k, {}).get(word, word)) for k, word in words.items()}
+                start, days = _first(told, today)
                 rest = text[: found.start()] + text[found.end() :]
                 return clock.stamp(start), clock.stamp(start + timedelta(days)), rest
             except (ValueError, OverflowError):  # the 31st of February
@@ -81,23 +83,15 @@ def window(query: str, clock: Clock, now: int) -> Span | None:
     return None
 
 
-def _first(which: int, words: list[str], today: datetime.datetime) -> tuple[datetime.datetime, int]:
-    """(first day, days) of what the form number `which` found."""
-    if which == 0:
-        return datetime.datetime(int(words[0]), int(words[1]), int(words[2])), 1
-    if which == 1:
-        return today - timedelta(_DAYS[words[0]]), 1
-    if which == 2:
-        return _period(today, _UNITS[words[1]], _BACK[words[0]])
-    if which in (3, 4):
-        unit = _UNITS[words[1]]
-        count = _NUMBERS.get(words[0]) or int(words[0])
-        return today - timedelta(count * unit + unit // 2), unit | 1
-    if which == 7:
-        return _period(datetime.datetime(int(words[0]), 1, 1), 365, 0)
-    month = _MONTHS[words[0]]
-    year = int(words[1]) if which == 5 else today.year - (month > today.month)
-    return _period(datetime.datetime(year, month, 1), 30, 0)
+def _first(told: dict[str, int], today: datetime.datetime) -> tuple[datetime.datetime, int]:
+    """(first day, days) of the numbers that a form has found."""
+    month, year, unit = told.get("months", 1), told.get("year"), told.get("units", 1)
+    if "numbers" in told:
+        return today - timedelta(told["numbers"] * unit + unit // 2), unit | 1
+    if not year and "months" not in told:
+        return _period(today, unit, told.get("back", told.get("days", 0)))
+    day = datetime.datetime(year or today.year - (month > today.month), month, told.get("date", 1))
+    return _period(day, 1 if "date" in told else 30 if "months" in told else 365, 0)
 
 
 def _period(day: datetime.datetime, unit: int, back: int) -> tuple[datetime.datetime, int]:

@@ -32,7 +32,7 @@ _SHORT = re.compile("['’](?:s|t|re|ve|ll|d|m)\\b")
 _WORD = re.compile(
     f"[{_DENSE}](?:[{_DENSE}{_MARKS}])*|[^\\W_{_DENSE}](?:[^\\W_{_DENSE}]|[{_MARKS}])*"
 )
-_CLUSTER = re.compile(f"[^{_MARKS}][{_MARKS}]*")
+_CLUSTER = re.compile(f".[{_MARKS}]*")
 _IS_DENSE = re.compile(f"[{_DENSE}]")
 DATA = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 STOP = {name: frozenset(text.split()) for name, text in DATA["stop"].items()}

@@ -51,7 +51,7 @@ def test_what_is_appended_is_read_back(place: Any) -> None:
     assert place.ledger.verify().ok
 
 
-def test_entries_are_picked_by_kind_time_and_arrival(place: Any) -> None:
+def test_entries_are_picked_by_kind_and_arrival(place: Any) -> None:
     texts = [f"t{n}" for n in range(1203)]
     place.ledger.append(*(Draft("note", {"text": text}, ts=n + 1) for n, text in enumerate(texts)))
     place.say("late")
@@ -61,7 +61,6 @@ def test_entries_are_picked_by_kind_time_and_arrival(place: Any) -> None:
         "device",
         "utterance",
     ]
-    assert len(list(ledger.entries(until_ts=600))) == 600
     assert [entry.seq for entry in ledger.entries(after=1000)] == list(range(1001, 1206))
     assert [entry.seq for entry in ledger.entries(after=3)] == list(range(4, 1206))
     assert list(ledger.entries(after=ledger.position())) == []

@@ -43,7 +43,7 @@ def put(index: Index, vectors: list[list[float]]) -> None:
     with index.database.transaction() as link:
         for vector in vectors:
             link.execute(
-                "INSERT INTO vectors (model, hash, bits, codes) VALUES (1, randomblob(16), ?, ?)",
+                "INSERT INTO vectors (hash, bits, codes) VALUES (randomblob(16), ?, ?)",
                 encode(vector),
             )
 

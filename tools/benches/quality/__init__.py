@@ -191,7 +191,7 @@ def _lists(index: Index, query: str, vector: Sequence[float]) -> dict[str, list[
     for each in (words[:60], vectors[:60]):
         for place, id_ in enumerate(each, 1):
             sums[id_] = sums.get(id_, 0.0) + 1 / (60 + place)
-    fused = sorted(gather(index, query, vector), key=lambda each: -each.score)
+    fused = sorted(gather(index, query, vector).values(), key=lambda each: -each.score)
     return {
         "words": words,
         "vectors": vectors,
