@@ -99,12 +99,7 @@ class Engine:
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
         self.context = ContextEngine(
-            database,
-            hub,
-            model,
-            settings,
-            clock,
-            lambda: bool(local("aux")),
+            database, hub, model, settings, clock, lambda: bool(local("aux"))
         )
         self._loop = Loop(
             self.sessions,

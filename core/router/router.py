@@ -18,13 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exo.core.base.clock import Clock, SystemClock
-from exo.core.base.errors import (
-    ContextOverflow,
-    ExoError,
-    ModelBusy,
-    ModelError,
-    ModelSilent,
-)
+from exo.core.base.errors import ContextOverflow, ExoError, ModelBusy, ModelError, ModelSilent
 from exo.core.base.files import write_atomic
 from exo.core.router.anthropic import AnthropicTransport
 from exo.core.router.catalog import CHAIN, FILE, Catalog, Provider, check_routes
