@@ -16,10 +16,8 @@ from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.engine import ContextEngine
 from exo.core.decide.rules import plan
-from exo.core.engine.actions import Actions
-from exo.core.engine.approvals import Approvals
+from exo.core.engine.actions import Actions, Approvals
 from exo.core.engine.erase import erase
-from exo.core.engine.history import History
 from exo.core.engine.loop import Loop, Rules, Turn
 from exo.core.engine.sessions import (
     Sessions,
@@ -56,6 +54,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 3.0  # seconds that running turns have to write their end when exod stops
 RETRY = 1.0  # seconds between tries to start what waits, on a disk that refuses
+HITS = 20  # of one search, unless told
 
 
 class Engine:
@@ -119,19 +118,14 @@ class Engine:
         if home is not None:
             self._memory = self._remember(home)
             self.plugins.fallback("memory", self._memory.register)
-        self._history = History(self.sessions, hub, self.context, self._turns)
         title = (prompts / "title.md").read_text().strip()
         self._titles = Titles(self.sessions, hub, model, title, settings.number("titles.idle"))
         self._closing = False
         self._warming: set[asyncio.Task[None]] = set()
-        # the command `turn.send` is answered by the method `on_turn_send` of one of these
-        owners = (self, self._history)
+        # the command `turn.send` is answered by the method `on_turn_send`
         names = {name: "on_" + name.replace(".", "_") for name in schema.COMMANDS}
         self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
-            name: getattr(owner, method)
-            for name, method in names.items()
-            for owner in owners
-            if hasattr(owner, method)
+            name: getattr(self, method) for name, method in names.items() if hasattr(self, method)
         }
 
     def _remember(self, home: Home) -> Provider:
@@ -237,7 +231,10 @@ class Engine:
         return schema.SessionGetResult(info, self.sessions.messages(body.session))
 
     async def on_session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
-        self._history.mend(body.session)
+        self.sessions.info(body.session)
+        if body.session not in self._turns and self.sessions.unanswered(body.session):
+            with self._hub.commit(durable=True) as add:  # calls that a crash left without a result
+                self.sessions.mend(add, body.session, self.sessions.last_turn(body.session))
         self.context.touch(body.session)
         warm = any(task.get_name() == body.session for task in self._warming)
         if body.prefill and body.session not in self._turns and not warm:
@@ -245,6 +242,33 @@ class Engine:
                 self._titles.rest()  # somebody is about to speak
             self._background(self._prefill(body.session), body.session)
         return schema.SessionRef(body.session)
+
+    async def on_search(self, body: schema.Search) -> schema.SearchResult:
+        limit = check_count("search.limit", body.limit, HITS)
+        if body.session is not None:
+            self.sessions.info(body.session)
+        return schema.SearchResult(self.sessions.index.find(body.query, body.session, limit))
+
+    async def on_session_fork(self, body: schema.SessionFork) -> schema.SessionRef:
+        """A fork of a session whose turn runs has what stood when it was made, in whole rounds."""
+        with self._hub.commit(durable=True) as add:
+            fork = self.sessions.fork(body.session, body.at)
+            self.context.copy(body.session, fork)
+            add(fork, schema.SessionCreated(self.sessions.info(fork).title))
+            self.sessions.tell(add, fork)
+        return schema.SessionRef(fork)
+
+    async def on_session_undo(self, body: schema.SessionUndo) -> schema.UndoResult:
+        self.sessions.info(body.session)
+        turns = check_count("session.undo.turns", body.turns, 1)
+        if body.session in self._turns:
+            raise refused("turn_running", "undo", "a turn runs in this session; interrupt it first")
+        with self._hub.commit(durable=True) as add:
+            removed = self.sessions.undo(body.session, turns)
+            left = self.sessions.messages(body.session)
+            self.context.forget_after(body.session, left[-1].id if left else "")
+            self.sessions.tell(add, body.session)
+        return schema.UndoResult(removed)
 
     async def _plug_in(self) -> None:
         await in_thread(sweep, self._results)

@@ -18,8 +18,9 @@ from exo.core.base.errors import ProtocolError
 from exo.core.base.sqlite import Database
 from exo.core.engine.outbox import Outbox
 from exo.core.engine.search import Index, searchable
+from exo.core.protocol import schema
 from exo.core.protocol.codec import from_json, refused, sendable, to_json
-from exo.core.protocol.schema import Call, Message, MessageCompleted, SessionInfo, ToolResult, Usage
+from exo.core.protocol.schema import Call, Message, SessionInfo, ToolResult, Usage
 
 FORMAT = 1
 CACHED = 4  # sessions whose messages stay decoded
@@ -124,7 +125,12 @@ class Sessions:
     def say(self, add: Callable[..., None], session: str, turn: str, message: Message) -> None:
         """Append a message and tell of it; `add` is that of the commit (see Hub.commit)."""
         self.add(session, turn, message)
-        add(session, MessageCompleted(turn, message))
+        add(session, schema.MessageCompleted(turn, message))
+
+    def tell(self, add: Callable[..., None], session: str) -> None:
+        """Tell what the session is called and how long it has become."""
+        info = self.info(session)
+        add(session, schema.SessionUpdated(info.title, info.turns, info.updated))
 
     def mend(self, add: Callable[..., None], session: str, turn: str) -> None:
         """Answer the calls that were left without a result, if the last message has such."""
