@@ -175,9 +175,7 @@ def parse(name: str, value: object, source: str) -> Value:
 def _convert(kind: type[Value], value: object) -> Value:
     if kind is bool and isinstance(value, str):
         return {"1": True, "true": True, "0": False, "false": False}[value.lower()]
-    if isinstance(value, bool) is not (kind is bool):
-        raise TypeError(value)
-    if not isinstance(value, str | int | float):
+    if isinstance(value, bool) is not (kind is bool) or not isinstance(value, str | int | float):
         raise TypeError(value)
     if kind is int and isinstance(value, float) and not value.is_integer():
         raise ValueError(value)
