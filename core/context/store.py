@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from exo.core.base.sqlite import Database
 from exo.core.context.tree import LEAF, Address, covered, span, tile
-from exo.core.protocol.codec import from_json
+from exo.core.protocol.codec import read_message
 from exo.core.protocol.schema import Message
 
 KEPT = 8  # sessions that stay in memory
@@ -162,4 +162,4 @@ class Store:
     def _messages(self, session: str, where: str, value: int) -> list[tuple[int, Message]]:
         query = f"SELECT n, data FROM messages WHERE session = ? AND {where}"
         rows = self._database.link.execute(query, (session, value))
-        return [(n, from_json(Message, json.loads(data), "message")) for n, data in rows]
+        return [(n, read_message(data)) for n, data in rows]

@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
@@ -19,16 +19,8 @@ from exo.core.decide.rules import plan
 from exo.core.engine.actions import Actions, Approvals
 from exo.core.engine.erase import erase
 from exo.core.engine.loop import Loop, Rules, Turn
-from exo.core.engine.sessions import (
-    Sessions,
-    Waiting,
-    check_count,
-    check_id,
-    check_text,
-    lost,
-    new_id,
-)
-from exo.core.engine.titles import Titles
+from exo.core.engine.sessions import Sessions, Waiting, check_count, check_id, lost, new_id, spoken
+from exo.core.engine.titles import word
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Command as PluginCommand
@@ -52,6 +44,7 @@ from exo.core.toolbox.workers import in_thread, within
 if TYPE_CHECKING:
     from exo.core.retrieve.memory import Memory
 
+T = TypeVar("T")
 PATIENCE = 3.0  # seconds that running turns have to write their end when exod stops
 RETRY = 1.0  # seconds between tries to start what waits, on a disk that refuses
 HITS = 20  # of one search, unless told
@@ -93,7 +86,6 @@ class Engine:
         self._approvals = Approvals(
             database, hub, clock, settings.number("approval.timeout"), self.sessions.outbox
         )
-        self._acting: set[asyncio.Task[Any]] = set()  # tools that clients run, named by session
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
@@ -118,10 +110,8 @@ class Engine:
         if home is not None:
             self._memory = self._remember(home)
             self.plugins.fallback("memory", self._memory.register)
-        title = (prompts / "title.md").read_text().strip()
-        self._titles = Titles(self.sessions, hub, model, title, settings.number("titles.idle"))
         self._closing = False
-        self._warming: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
         # the command `turn.send` is answered by the method `on_turn_send`
         names = {name: "on_" + name.replace(".", "_") for name in schema.COMMANDS}
         self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
@@ -166,10 +156,9 @@ class Engine:
             self._loop.end_lost(session, turn)
         for session in self.sessions.waiting_sessions():
             self._next(session)
-        self._timers.start()
+        self._background(self._timers.run())
         self._background(self._plug_in())
-        if not self._turns:
-            self._titles.rest()
+        self._rest_all()
 
     async def close(self) -> None:
         """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
@@ -178,7 +167,7 @@ class Engine:
         for turn in self._turns.values():
             turn.interrupt()
         self.plugins.close()
-        others = [*self._warming, *self._acting]
+        others = list(self._tasks)
         for task in others:
             task.cancel()
         if tasks:
@@ -188,9 +177,7 @@ class Engine:
         await asyncio.gather(*tasks, *others, return_exceptions=True)
         if self._memory is not None:
             await self._memory.close()
-        await self._titles.close()
         await self.context.close()
-        await self._timers.close()
 
     @property
     def busy(self) -> bool:
@@ -236,11 +223,10 @@ class Engine:
             with self._hub.commit(durable=True) as add:  # calls that a crash left without a result
                 self.sessions.mend(add, body.session, self.sessions.last_turn(body.session))
         self.context.touch(body.session)
-        warm = any(task.get_name() == body.session for task in self._warming)
-        if body.prefill and body.session not in self._turns and not warm:
-            if not self._turns:
-                self._titles.rest()  # somebody is about to speak
-            self._background(self._prefill(body.session), body.session)
+        warms = f"prefill {body.session}"
+        if body.prefill and body.session not in self._turns and not self._named(warms):
+            self._rest_all()  # somebody is about to speak
+            self._background(self._prefill(body.session), warms)
         return schema.SessionRef(body.session)
 
     async def on_search(self, body: schema.Search) -> schema.SearchResult:
@@ -276,11 +262,23 @@ class Engine:
         if self._memory is not None:
             await self._memory.start()
 
-    def _background(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
+    def _background(self, work: Coroutine[Any, Any, T], name: str = "") -> asyncio.Task[T]:
         """Do something that may be dropped at any time, in the background."""
         task = asyncio.create_task(work, name=name)
-        self._warming.add(task)
-        task.add_done_callback(self._warming.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _named(self, name: str) -> list[asyncio.Task[Any]]:
+        return [task for task in self._tasks if task.get_name() == name]
+
+    def _rest_all(self) -> None:
+        """Nothing happens now: word titles after a while of that."""
+        for task in self._named("titles"):
+            task.cancel()
+        idle = self._settings.number("titles.idle")
+        if idle and not self._turns and not self._closing:
+            self._background(word(self.sessions, self._hub, self._model, idle), "titles")
 
     async def _rest(self, session: str) -> None:
         """After a turn: fold while nobody waits, and let the server compute the new prefix."""
@@ -302,7 +300,7 @@ class Engine:
 
     async def on_turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
         self.sessions.info(body.session)
-        text = check_text(body.text)
+        text = spoken(body.text)
         message = check_id(body.message) if body.message is not None else new_id()
         if known := self.sessions.sent(body.session, message):
             return schema.TurnSendResult(True, known)
@@ -324,7 +322,7 @@ class Engine:
     async def on_turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
         self.sessions.info(body.session)
         turn = self._turns.get(body.session)
-        acting = [task for task in self._acting if task.get_name() == body.session]
+        acting = self._named(f"tool {body.session}")
         for task in acting:
             task.cancel()
         if turn is not None:
@@ -336,8 +334,8 @@ class Engine:
         return schema.Nothing()
 
     def _run(self, turn: Turn) -> None:
-        self._titles.pause()
         self._turns[turn.session] = turn
+        self._rest_all()
         turn.task = asyncio.create_task(self._turn(turn))
         turn.task.add_done_callback(lambda task: self._ended(turn))
 
@@ -355,8 +353,7 @@ class Engine:
         if self._turns.get(turn.session) is turn:
             del self._turns[turn.session]
             self._next(turn.session)
-            if not self._turns and not self._closing:
-                self._titles.rest()
+            self._rest_all()
             if turn.session not in self._turns and not self._closing:
                 self._background(self._rest(turn.session), f"rest {turn.session}")
 
@@ -395,9 +392,7 @@ class Engine:
         self.sessions.info(body.session)
         await self.plugins.ready()
         call = Call(new_id(), body.tool, body.args)
-        task = asyncio.create_task(self._loop.act(body.session, call), name=body.session)
-        self._acting.add(task)
-        task.add_done_callback(self._acting.discard)
+        task = self._background(self._loop.act(body.session, call), f"tool {body.session}")
         try:
             await asyncio.wait({task})
         finally:

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ProtocolError
@@ -19,7 +20,7 @@ from exo.core.base.sqlite import Database
 from exo.core.engine.outbox import Outbox
 from exo.core.engine.search import Index, searchable
 from exo.core.protocol import schema
-from exo.core.protocol.codec import from_json, refused, sendable, to_json
+from exo.core.protocol.codec import read_message, refused, sendable, to_json
 from exo.core.protocol.schema import Call, Message, SessionInfo, ToolResult, Usage
 
 FORMAT = 1
@@ -102,7 +103,7 @@ class Sessions:
         query = "SELECT n, data FROM messages WHERE session = ? AND n > ? ORDER BY n"
         for n, data in self._database.rows(query, session, last):
             last = n
-            known.append(from_json(Message, json.loads(data), "message"))
+            known.append(read_message(data))
         if not self._database.link.in_transaction:  # else its rows may yet be rolled back
             self._cache.pop(session, None)
             self._cache[session] = (last, known)
@@ -141,7 +142,7 @@ class Sessions:
         """See the function of that name; reads the last message alone."""
         query = "SELECT data FROM messages WHERE session = ? ORDER BY n DESC LIMIT 1"
         rows = self._database.rows(query, session)
-        return unanswered([from_json(Message, json.loads(row[0]), "message") for row in rows])
+        return unanswered([read_message(row[0]) for row in rows])
 
     def sent(self, session: str, message: str) -> str:
         """The turn of a message of the person that was accepted already (and maybe undone since), ""
@@ -168,7 +169,7 @@ class Sessions:
             end = next((n for n, row in enumerate(rows, 1) if row[0] == at), 0)
             if not end:
                 raise refused("unknown_message", f"fork at {at!r}", "the session has none such")
-        copies = [from_json(Message, json.loads(row[3]), "message") for row in rows[: end + 1]]
+        copies = [read_message(row[3]) for row in rows[: end + 1]]
         if len(copies) > end and not copies[end - 1].calls:
             del copies[end:]
         fork = self.create(info.title, self.cwd(session), self.toolsets(session))
@@ -318,12 +319,9 @@ def title_of(text: str) -> str:
 
 def added(a: Usage, b: Usage) -> Usage:
     """The sum; its cost is None until one of them had a price."""
-    return Usage(
-        a.prompt_tokens + b.prompt_tokens,
-        a.completion_tokens + b.completion_tokens,
-        a.cached_tokens + b.cached_tokens,
-        None if a.cost is None and b.cost is None else (a.cost or 0) + (b.cost or 0),
-    )
+    pairs = zip(astuple(a), astuple(b), strict=True)
+    sums: list[Any] = [None if x is y is None else (x or 0) + (y or 0) for x, y in pairs]
+    return Usage(*sums)
 
 
 def check_count(where: str, count: int | None, default: int) -> int:
@@ -334,7 +332,7 @@ def check_count(where: str, count: int | None, default: int) -> int:
     return count
 
 
-def check_text(text: str) -> str:
+def spoken(text: str) -> str:
     """Return what a person said without control characters. Raises ProtocolError empty_text when
     nothing is left that could be seen."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -11,7 +11,7 @@ import typing
 from typing import Any, Literal, TypeVar
 
 from exo.core.base.errors import ProtocolError
-from exo.core.protocol.schema import COMMANDS, Command, Error, Event, Response
+from exo.core.protocol.schema import COMMANDS, Command, Error, Event, Message, Response
 
 T = TypeVar("T")
 DEPTH = 100  # how deep objects and lists may lie in each other: far from Python's own limit
@@ -88,6 +88,11 @@ def to_json(value: Any) -> Any:
     if isinstance(value, list):
         return [to_json(item) for item in value]
     return value
+
+
+def read_message(data: str) -> Message:
+    """A message as it was saved."""
+    return from_json(Message, json.loads(data), "message")
 
 
 def from_json(cls: type[T], value: Any, where: str, code: str = "bad_body") -> T:
