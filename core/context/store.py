@@ -118,6 +118,7 @@ class Store:
         state.rows = [row for row in state.rows if row[0] >= state.last]
 
     def drop_caches(self) -> None:
+        """Read everything again: rows were changed behind our back."""
         self._states.clear()
 
     def forget_after(self, session: str, message: str) -> None:

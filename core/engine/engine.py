@@ -140,7 +140,7 @@ class Engine:
     async def _erased(self, needles: Needles) -> None:
         """Take what is forgotten out of the conversations, and out of what memory holds of them."""
         erase(self._database, needles)
-        for keeper in (self.sessions, self.context, self._hub):
+        for keeper in (self.sessions, self.context.store, self._hub):
             keeper.drop_caches()
 
     async def handle(self, command: Command, body: Any, hub: Hub) -> Any:
@@ -239,7 +239,7 @@ class Engine:
         """A fork of a session whose turn runs has what stood when it was made, in whole rounds."""
         with self._hub.commit(durable=True) as add:
             fork = self.sessions.fork(body.session, body.at)
-            self.context.copy(body.session, fork)
+            self.context.store.copy(body.session, fork)
             add(fork, schema.SessionCreated(self.sessions.info(fork).title))
             self.sessions.tell(add, fork)
         return schema.SessionRef(fork)

@@ -148,19 +148,16 @@ class Registry:
             if table != "hook" and (table, name) in owners:
                 raise ValueError(f"register {table} {name}: it is taken by {owners[table, name]}")
             owners[table, name] = ctx.name
-        tables: dict[str, dict[str, Any]] = {
-            "command": self.commands,
-            "skill": self.skills,
-            "slot": self.slots,
-            "channel": self.channels.table,
+        take: dict[str, Callable[[str, Any], None]] = {
+            "tool": lambda name, item: self.tools.register(item),
+            "hook": lambda name, item: self.hooks.add(item),
+            "command": self.commands.__setitem__,
+            "skill": self.skills.__setitem__,
+            "slot": self.slots.__setitem__,
+            "channel": self.channels.table.__setitem__,
         }
         for table, name, item in ctx.items:
-            if table == "tool":
-                self.tools.register(item)
-            elif table == "hook":
-                self.hooks.add(item)
-            else:
-                tables[table][name] = item
+            take[table](name, item)
         self.owners = owners
         return [f"{table} {name}" for table, name, _ in ctx.items]
 
@@ -182,18 +179,14 @@ def spec_of(function: Callable[..., Any], name: str = "", **more: Any) -> ToolSp
         properties[row.name] = rule
         if row.default is row.empty:
             required.append(row.name)
-    parameters = {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
+    parameters = {"type": "object", "properties": properties, "required": required}
 
     def bare(context: Context, **args: Any) -> Any:
         return function(**args)
 
     text = (inspect.getdoc(function) or name.replace("_", " ")).split("\n\n")[0].replace("\n", " ")
-    return ToolSpec(name, text, parameters, function if "context" in rows else bare, **more)
+    handler = function if "context" in rows else bare
+    return ToolSpec(name, text, parameters | {"additionalProperties": False}, handler, **more)
 
 
 def _rule(hint: Any) -> dict[str, Any] | None:

@@ -96,16 +96,9 @@ class AnthropicTransport(Transport):
             body["system"] = system
         if request.temperature is not None:
             body["temperature"] = min(request.temperature, 1.0)
-        if request.tools:
-            functions = [tool["function"] for tool in request.tools]
-            body["tools"] = [
-                {
-                    "name": each["name"],
-                    "description": each["description"],
-                    "input_schema": each["parameters"],
-                }
-                for each in functions
-            ]
+        for function in (tool["function"] for tool in request.tools):
+            tool = {name: function[name] for name in ("name", "description")}
+            body.setdefault("tools", []).append({**tool, "input_schema": function["parameters"]})
         return body
 
 

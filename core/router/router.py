@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     import httpx
 
 ROLES = "roles.toml"  # in state/: what models.set has set
+TRANSPORTS: dict[str, type[Transport]] = {
+    "anthropic": AnthropicTransport,
+    "openai": OpenAiTransport,
+}
 LIST = 3.0  # seconds for a server's list of models
 PATIENCE = 15.0  # seconds: a route that opens within is worth waiting for
 
@@ -70,9 +74,7 @@ class Router:
                 self._set = {}
                 self.fault = self.fault or error
         self._transports: dict[str, Transport] = {
-            name: (AnthropicTransport if row.transport == "anthropic" else OpenAiTransport)(
-                row, state, silence, self._clock, connect
-            )
+            name: TRANSPORTS[row.transport](row, state, silence, self._clock, connect)
             for name, row in self._catalog.providers.items()
         }
         self._credentials: dict[tuple[str, Key], Credential] = {}
@@ -196,11 +198,10 @@ class Router:
         if self.fault is not None:
             hint += f"; besides, {self.fault}"
         why = "; ".join(dict.fromkeys(f"{each.route}: {each.why}" for each in closed))
+        why = why or "no route is set for it"
         usual = ModelBusy("") if waits else ModelError("")
         first = next((each.error for each in closed if each.error), usual)
-        error = type(first)(
-            f"ask a model for {role}", why or "no route is set for it", hint, code=first.code
-        )
+        error = type(first)(f"ask a model for {role}", why, hint, code=first.code)
         error.status, error.retry_after = first.status, opens
         error.retryable = opens is not None and opens <= PATIENCE
         return error
