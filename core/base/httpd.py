@@ -27,6 +27,7 @@ from exo.core.base.files import make_folder
 from exo.core.base.unix import bind, reachable
 
 HEAD_LIMIT = 32 * 1024  # bytes of request line and headers
+BODY = 8 * 1024 * 1024  # bytes of a body, unless told
 TRAILERS = 64  # lines after a chunked body
 IDLE = 75.0  # seconds a connection may wait for its next request
 STALL = 30.0  # seconds a client may stop in the middle of a request, or stop reading an answer
@@ -147,12 +148,7 @@ class HttpServer:
     """Serves `handler` until `close()`. One task a connection; keep-alive; no pipelining."""
 
     def __init__(
-        self,
-        handler: Handler,
-        body_limit: int = 8 * 1024 * 1024,
-        *,
-        most: int = 0,
-        wait: float = IDLE,
+        self, handler: Handler, body_limit: int = BODY, *, most: int = 0, wait: float = IDLE
     ) -> None:
         """`most` connections at once (0: any number); a head must be whole within `wait` seconds."""
         self._handler, self._limit, self._most, self._wait = handler, body_limit, most, wait

@@ -14,6 +14,9 @@ from typing import Any
 
 from exo.core.base.errors import ServiceError
 
+JSON = "application/json"
+Body = bytes | Iterable[bytes] | dict[str, Any]
+
 
 @contextlib.contextmanager
 def short_path(path: Path) -> Iterator[str]:
@@ -77,12 +80,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def post(
-    path: Path,
-    target: str,
-    body: bytes | Iterable[bytes] | dict[str, Any],
-    *,
-    content_type: str = "application/json",
-    timeout: float | None = 10.0,
+    path: Path, target: str, body: Body, *, content_type: str = JSON, timeout: float | None = 10.0
 ) -> tuple[int, bytes]:
     """POST to a server on a Unix socket and return (status, body). An iterable is sent chunked, as it
     yields. Raises ServiceError when nobody answers, falls silent for `timeout` or hangs up."""

@@ -17,17 +17,8 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ModelError, StorageError
 from exo.core.base.settings import Settings
 from exo.core.base.sqlite import Database
-from exo.core.context.builder import (
-    MESSAGE_TOKENS,
-    VIEW,
-    Limits,
-    Parts,
-    build,
-    estimate,
-    lay_out,
-    size,
-    weight,
-)
+from exo.core.context import builder
+from exo.core.context.builder import MESSAGE_TOKENS, Limits, Parts, estimate, size, weight
 from exo.core.context.extract import Digest
 from exo.core.context.lanes import Key, Lane, Lanes
 from exo.core.context.meter import Meter
@@ -60,13 +51,10 @@ class ContextEngine:
         self._database, self._hub, self._alone = database, hub, alone
         self._settle = settings.number("context.settle")
         self._by_model = settings.text("context.summaries") == "model"
-        self._limits = Limits(
-            settings.count("context.window") or settings.count("models.window"),
-            settings.count("reply.tokens"),
-            settings.count("context.tail"),
-            settings.count("context.view"),
-            settings.count("context.step"),
-        )
+        names = "reply.tokens", "context.tail", "context.view", "context.step"
+        window = settings.count("context.window") or settings.count("models.window")
+        reply, tail, view, step = map(settings.count, names)
+        self._limits = Limits(window, reply, tail, view, step)
         self.store = Store(database)
         self.meter = Meter(lambda what: model.count("main", what))
         # aux work has half the window on the local server; the prompt and the reply need room too
@@ -154,11 +142,11 @@ class ContextEngine:
         self, session: str, limits: Limits, recall: str, full: float = 1.0
     ) -> list[dict[str, Any]]:
         """The next request, after folding when it takes more than `full` of its budget."""
-        opening, extra = self._last[session]
+        _, extra = self._last[session]
         budget = max(64, limits.budget - (extra if self._beyond is None else self._beyond))
         state, measure = self.store.state(session), self.meter.measure
-        parts = self._parts(session, state, opening, recall)
-        draft = lay_out(parts, limits, budget, measure)
+        parts = self._parts(session, state, recall)
+        draft = builder.lay_out(parts, limits, budget, measure)
         total = weight(draft, measure)
         if total > NEAR * budget or full < 1:
             total = await self.meter.total(draft) or total
@@ -169,14 +157,13 @@ class ContextEngine:
         if total > full * budget or stepped:
             with suppress(StorageError):  # told by the hub; the request is cut to fit without
                 self._fold(session, state, limits, budget, total, ready)
-                parts = self._parts(session, self.store.state(session), opening, recall)
+                parts = self._parts(session, self.store.state(session), recall)
         elif total <= budget:
             return draft
-        return build(parts, limits, budget, measure)
+        return builder.build(parts, limits, budget, measure)
 
-    def _parts(
-        self, session: str, state: State, opening: Sequence[dict[str, Any]], recall: str
-    ) -> Parts:
+    def _parts(self, session: str, state: State, recall: str) -> Parts:
+        opening, _ = self._last[session]
         messages = [each for _, each in state.open]
         here = not state.view or any(each.role == "user" for each in messages)
         task = "" if here else self.store.task(session)
@@ -228,15 +215,13 @@ class ContextEngine:
         if address not in state.nodes:
             last, _, facts = self._source_of(session, state, address)
             text = self._summariser.rules(facts, limits.node(address[0]))
-            self._save(session, state, address, last, text, "stopgap")
+            self._save(session, address, last, text, "stopgap")
         return state.nodes[address]
 
-    def _save(
-        self, session: str, state: State, address: Address, last: int, text: str, by: By
-    ) -> None:
+    def _save(self, session: str, address: Address, last: int, text: str, by: By) -> None:
         with self._database.transaction():
             node = self.store.save_node(session, address, last, text, by)
-        state.add(node)
+        self.store.state(session).add(node)
 
     def _source_of(self, session: str, state: State, address: Address) -> tuple[int, str, Digest]:
         """(row of the last message under a node, what a model is given of it, what rules lift from it)."""
@@ -274,7 +259,7 @@ class ContextEngine:
     def _weight(self, state: State, view: Sequence[Address]) -> int:
         measure = self.meter.measure
         texts = [state.nodes[each].text for each in view if each in state.nodes]
-        return measure(VIEW) + sum(measure(text) + MESSAGE_TOKENS for text in texts)
+        return measure(builder.VIEW) + sum(measure(text) + MESSAGE_TOKENS for text in texts)
 
     async def _job(self, lane: Lane, key: Key) -> None:
         """Make one summary and save it. When no model answers, rules do it for now: it stays due."""
@@ -288,9 +273,8 @@ class ContextEngine:
                 text, by = await self._summariser.write(source, facts, room)
             except ModelError:
                 by = "stopgap"
-        state = self.store.state(session)
-        if by == "stopgap" and address in state.nodes:
+        if by == "stopgap" and address in self.store.state(session).nodes:
             return
-        self._save(session, state, address, last, text, by)
+        self._save(session, address, last, text, by)
         if by != "stopgap":
             self.touch(session, lane)

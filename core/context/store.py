@@ -99,17 +99,15 @@ class Store:
         return next((each.text for _, each in rows if each.role == "user"), "")
 
     def save_node(self, session: str, address: Address, last: int, text: str, by: str) -> Node:
-        cursor = self._database.link.execute(
-            "INSERT INTO nodes (session, level, place, last, text, made_by) VALUES (?, ?, ?, ?, ?, ?)",
-            (session, *address, last, text, by),
-        )
+        columns = "session, level, place, last, text, made_by"
+        query = f"INSERT INTO nodes ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
+        cursor = self._database.link.execute(query, (session, *address, last, text, by))
         return Node(int(cursor.lastrowid or 0), address, last, text, by)
 
     def save_view(self, session: str, view: Sequence[Node]) -> None:
         row = session, view[-1].last if view else 0, json.dumps([node.n for node in view])
-        self._database.link.execute(
-            "INSERT OR REPLACE INTO views (session, last, nodes) VALUES (?, ?, ?)", row
-        )
+        query = "INSERT OR REPLACE INTO views (session, last, nodes) VALUES (?, ?, ?)"
+        self._database.link.execute(query, row)
 
     def show(self, session: str, view: list[Node]) -> None:
         """Make `view` the one in memory, after its commit."""
@@ -128,9 +126,8 @@ class Store:
         (end,) = self._database.link.execute(query, (session, message)).fetchone() or (0,)
         self._states.pop(session, None)
         state = self._load(session)
-        self._database.link.execute(
-            "DELETE FROM nodes WHERE session = ? AND last > ?", (session, end)
-        )
+        query = "DELETE FROM nodes WHERE session = ? AND last > ?"
+        self._database.link.execute(query, (session, end))
         nodes = {each: node for each, node in state.nodes.items() if node.last <= end}
         self.save_view(session, [nodes[each] for each in tile(nodes, state.start // LEAF)])
 

@@ -12,7 +12,6 @@ import asyncio
 import time
 from typing import Any, Literal
 
-from exo.core.base.clock import Clock
 from exo.core.base.sqlite import Database
 from exo.core.engine.outbox import Outbox
 from exo.core.engine.sessions import new_id
@@ -29,12 +28,10 @@ KEEP_MS = 7 * 86_400_000  # answered ones are known this long, to tell "answered
 class Approvals:
     """Asks, waits, and takes the first answer. `timeout` seconds."""
 
-    def __init__(
-        self, database: Database, hub: Hub, clock: Clock, timeout: float, outbox: Outbox
-    ) -> None:
-        self._outbox = outbox
+    def __init__(self, database: Database, hub: Hub, outbox: Outbox, timeout: float) -> None:
+        self._database, self._hub, self._outbox = database, hub, outbox
+        self._timeout, self._clock = timeout, outbox.clock
         self._asked: dict[str, dict[str, str]] = {}  # what the record says of open questions
-        self._database, self._hub, self._clock, self._timeout = database, hub, clock, timeout
         self._waiting: dict[str, asyncio.Future[tuple[Choice, str]]] = {}
         self._always: set[tuple[str, str]] = set()  # (session, rule), for this run of exod
 
@@ -48,10 +45,9 @@ class Approvals:
         id_, now = new_id(), self._clock.now_ms()
         expires = now + round(self._timeout * 1000)
         asked = ApprovalRequested(id_, summary, risk, tool, args, expires)
+        query = "INSERT INTO approvals (id, session, created) VALUES (?, ?, ?)"
         with self._hub.commit(durable=True) as add:
-            self._database.link.execute(
-                "INSERT INTO approvals (id, session, created) VALUES (?, ?, ?)", (id_, session, now)
-            )
+            self._database.link.execute(query, (id_, session, now))
             add(session, asked)
         future: asyncio.Future[tuple[Choice, str]] = asyncio.get_running_loop().create_future()
         self._waiting[id_], self._asked[id_] = future, {"tool": tool, "summary": summary}
@@ -89,9 +85,8 @@ class Approvals:
 
     def _resolve(self, request: str, session: str, choice: Choice, by: str) -> None:
         with self._hub.commit(durable=True) as add:
-            self._database.link.execute(
-                "UPDATE approvals SET choice = ? WHERE id = ?", (choice, request)
-            )
+            link = self._database.link
+            link.execute("UPDATE approvals SET choice = ? WHERE id = ?", (choice, request))
             add(session, ApprovalResolved(request, choice, by))
             asked = {"request": request, **self._asked.get(request, {}), "choice": choice, "by": by}
             self._outbox.put("approval", f"{request}:approval", session, "", **asked)
@@ -128,9 +123,8 @@ class Actions:
 
         result = await self.tools.run(call.id, call.tool, call.args, context, rewrite)
         spent = round((time.monotonic() - begun) * 1000)
-        await self._hooks.fire(
-            "post_tool_call", **facts, result=result.text, ok=result.ok, duration_ms=spent
-        )
+        facts |= {"result": result.text, "ok": result.ok, "duration_ms": spent}
+        await self._hooks.fire("post_tool_call", **facts)
         return result, spent
 
     async def _refused(self, call: Call, context: Context, facts: dict[str, Any]) -> str:

@@ -83,15 +83,13 @@ class Engine:
         self._registry.commands["plugins"] = about
         self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
-        self._approvals = Approvals(
-            database, hub, clock, settings.number("approval.timeout"), self.sessions.outbox
-        )
+        wait = settings.number("approval.timeout")
+        self._approvals = Approvals(database, hub, self.sessions.outbox, wait)
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
-        self.context = ContextEngine(
-            database, hub, model, settings, clock, lambda: bool(local("aux"))
-        )
+        self.context = ContextEngine(database, hub, model, settings, clock, lambda: local("aux"))
+        rounds, join = settings.count("turn.rounds"), settings.count("deltas.join_ms") / 1000
         self._loop = Loop(
             self.sessions,
             hub,
@@ -101,7 +99,7 @@ class Engine:
             plan,
             self.context,
             opening(prompts),
-            _rules(settings),
+            Rules(rounds, settings.count("turn.retries"), join=join),
             closed,
             self._results,
         )
@@ -125,10 +123,8 @@ class Engine:
             return Memory(home, self._clock, SocketEmbedder(home.models_socket))
 
         def said(session: str) -> str:
-            texts = (
-                each.text for each in self.sessions.messages(session)[::-1] if each.role == "user"
-            )
-            return next(texts, "")
+            messages = reversed(self.sessions.messages(session))
+            return next((each.text for each in messages if each.role == "user"), "")
 
         def tell(code: str, text: str) -> None:
             with contextlib.suppress(HomeError):
@@ -190,10 +186,8 @@ class Engine:
         if body.protocol != schema.VERSION:
             why = f"this exod speaks {schema.VERSION}, the client {body.protocol}"
             raise refused("protocol", "agree on a protocol", why)
-        live = ["events.subscribe", *self._handlers]
-        return schema.HelloResult(
-            schema.VERSION, self._server, self._hub.seq, live, self._hub.first
-        )
+        hub, live = self._hub, ["events.subscribe", *self._handlers]
+        return schema.HelloResult(schema.VERSION, self._server, hub.seq, live, hub.first)
 
     async def on_session_create(self, body: schema.SessionCreate) -> schema.SessionRef:
         cwd = Path(body.cwd) if body.cwd else self._work
@@ -402,11 +396,8 @@ class Engine:
     async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
         await self.plugins.ready()
-        rows = [
-            {"name": name, "description": command.description}
-            for name, command in sorted(self._registry.commands.items())
-        ]
-        return schema.CommandsResult(rows)
+        found = sorted(self._registry.commands.items())
+        return schema.CommandsResult([{"name": a, "description": b.description} for a, b in found])
 
     async def on_command_run(self, body: schema.CommandRun) -> schema.AnyResult:
         await self.plugins.ready()
@@ -433,16 +424,14 @@ class Engine:
     async def on_skills_list(self, body: schema.SkillsList) -> schema.Rows:
         await self.plugins.ready()
         skills = self._registry.skills.values()
-        rows = [{"name": s.name, "description": s.description, "path": str(s.path)} for s in skills]
-        return schema.Rows(rows)
+        return schema.Rows([vars(skill) | {"path": str(skill.path)} for skill in skills])
 
     async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
         found = {}
         for key in body.keys if body.keys is not None else BY_NAME:
             value, origin = self._settings.origin(key)
-            row = BY_NAME[key]
-            found[key] = {"value": value, "origin": origin}
-            found[key] |= {"unit": row.unit, "meaning": row.meaning}
+            more = {"unit": BY_NAME[key].unit, "meaning": BY_NAME[key].meaning}
+            found[key] = {"value": value, "origin": origin, **more}
         return schema.ConfigResult(found)
 
     async def on_config_set(self, body: schema.ConfigSet) -> schema.ConfigSaved:
@@ -465,11 +454,3 @@ def opening(prompts: Path) -> list[dict[str, Any]]:
         role = "user" if line.startswith("> ") else "assistant"
         messages.append({"role": role, "content": line.removeprefix("> ")})
     return messages
-
-
-def _rules(settings: Settings) -> Rules:
-    return Rules(
-        rounds=settings.count("turn.rounds"),
-        retries=settings.count("turn.retries"),
-        join=settings.count("deltas.join_ms") / 1000,
-    )

@@ -67,11 +67,9 @@ class Sessions:
         """Add a session row; returns its id. It sees the tools of `toolsets` only (None: all)."""
         id_, now = new_id(), self._clock.now_ms()
         names = None if toolsets is None else " ".join(toolsets)
-        self._database.link.execute(
-            "INSERT INTO sessions (id, title, cwd, created, updated, toolsets)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (id_, title, str(cwd), now, now, names),
-        )
+        columns = "id, title, cwd, created, updated, toolsets"
+        query = f"INSERT INTO sessions ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
+        self._database.link.execute(query, (id_, title, str(cwd), now, now, names))
         return id_
 
     def info(self, session: str) -> SessionInfo:
@@ -116,10 +114,8 @@ class Sessions:
         data = sendable(json.dumps(to_json(message), ensure_ascii=False))
         now = self._clock.now_ms()
         link = self._database.link
-        row = link.execute(
-            "INSERT INTO messages (id, session, turn, created, data) VALUES (?, ?, ?, ?, ?)",
-            (message.id, session, turn, created or now, data),
-        )
+        query = "INSERT INTO messages (id, session, turn, created, data) VALUES (?, ?, ?, ?, ?)"
+        row = link.execute(query, (message.id, session, turn, created or now, data))
         self.index.add(int(row.lastrowid or 0))
         link.execute("UPDATE sessions SET updated = ? WHERE id = ?", (now, session))
 
@@ -196,11 +192,11 @@ class Sessions:
         numbers = [n for n, _ in rows]
         self.index.remove(numbers)
         link = self._database.link
-        link.executemany(
+        for query in (
             "INSERT INTO undone SELECT id, session, turn FROM messages WHERE n = ?",
-            [(n,) for n in numbers],
-        )
-        link.executemany("DELETE FROM messages WHERE n = ?", [(n,) for n in numbers])
+            "DELETE FROM messages WHERE n = ?",
+        ):
+            link.executemany(query, [(n,) for n in numbers])
         for turn in sorted(gone):
             self.outbox.put("verdict", f"{turn}:undo", session, turn, verdict="reject", via="undo")
         link.execute(
@@ -218,10 +214,8 @@ class Sessions:
     def begin(self, session: str, turn: str, title: str) -> None:
         """Mark `turn` as running; the first turn of an untitled session gives it `title`."""
         link = self._database.link
-        link.execute(
-            "INSERT OR IGNORE INTO untitled SELECT id FROM sessions WHERE id = ? AND title = ''",
-            (session,),
-        )
+        query = "INSERT OR IGNORE INTO untitled SELECT id FROM sessions WHERE id = ? AND title = ''"
+        link.execute(query, (session,))
         link.execute(
             "UPDATE sessions SET running = ?, turns = turns + 1,"
             " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
@@ -281,10 +275,8 @@ class Sessions:
     def wait(self, session: str, row: Waiting, channel: str) -> None:
         """Keep an accepted message until its time comes."""
         self.accept(session, row.turn, row.message, row.text, channel)
-        self._database.link.execute(
-            "INSERT INTO waiting (session, turn, message, text, mode) VALUES (?, ?, ?, ?, ?)",
-            (session, row.turn, row.message, row.text, row.mode),
-        )
+        query = "INSERT INTO waiting (session, turn, message, text, mode) VALUES (?, ?, ?, ?, ?)"
+        self._database.link.execute(query, (session, *astuple(row)))
 
     def waiting(self, session: str, mode: str = "") -> list[Waiting]:
         query = "SELECT turn, message, text, mode FROM waiting WHERE session = ? ORDER BY n"

@@ -17,7 +17,7 @@ from typing import Any
 
 from exo.core.base.errors import ExoError
 from exo.core.plugins.hooks import Hook, Hooks, check_name
-from exo.core.toolbox.registry import Context, Toolbox, ToolSpec
+from exo.core.toolbox.registry import Context, Handler, Toolbox, ToolSpec
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what model providers accept
@@ -67,17 +67,13 @@ class PluginContext:
         more = {"toolset": self.name, "risk": "medium" if more.get("needs") else "low"} | more
         self.register_tool(spec_of(function, name, **more))
 
-    def register_hook(
-        self, name: str, function: Callable[..., Any], *, guard: bool = False
-    ) -> None:
+    def register_hook(self, name: str, function: Handler, *, guard: bool = False) -> None:
         """Hang `function` at a hook. A guard that fails or takes too long blocks the call. Raises
         ValueError for a name that is no hook."""
         check_name(name)
         self.items.append(("hook", name, Hook(name, self.name, function, guard)))
 
-    def register_command(
-        self, name: str, handler: Callable[..., Any], description: str = ""
-    ) -> None:
+    def register_command(self, name: str, handler: Handler, description: str = "") -> None:
         """Offer a command for `command.run`."""
         self._add("command", name, Command(name, description, handler))
 

@@ -17,12 +17,10 @@ VERSION = "2023-06-01"
 CACHE = {"type": "ephemeral"}
 Block = dict[str, Any]
 Turn = tuple[str, list[Block]]  # role, content
-_REASONS: dict[str, Reason] = {
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "calls",
-    "refusal": "refused",
-}
+_LENGTH: dict[str, Reason] = dict.fromkeys(
+    ("max_tokens", "model_context_window_exceeded"), "length"
+)
+_REASONS: dict[str, Reason] = _LENGTH | {"tool_use": "calls", "refusal": "refused"}
 
 
 class MessagesReply(Reply):

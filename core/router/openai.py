@@ -11,11 +11,7 @@ from exo.core.router.cooldown import Key
 from exo.core.router.model import ModelEvent, RawCall, Reason, Reasoning, Request, Text
 from exo.core.router.wire import Refusal, Reply, Transport
 
-_REASONS: dict[str, Reason] = {
-    "length": "length",
-    "tool_calls": "calls",
-    "content_filter": "refused",
-}
+_REASONS: dict[str, Reason] = {"length": "length", "content_filter": "refused"}  # else "end"
 
 
 class ChatReply(Reply):

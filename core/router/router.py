@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     import httpx
 
 ROLES = "roles.toml"  # in state/: what models.set has set
-TRANSPORTS: dict[str, type[Transport]] = {
-    "anthropic": AnthropicTransport,
-    "openai": OpenAiTransport,
-}
+TRANSPORTS = {"anthropic": AnthropicTransport, "openai": OpenAiTransport}
 LIST = 3.0  # seconds for a server's list of models
 PATIENCE = 15.0  # seconds: a route that opens within is worth waiting for
 
@@ -175,7 +172,7 @@ class Router:
         return self._credentials.setdefault((provider.name, key), Credential())
 
     def _failed(
-        self, provider: Provider, key: Key, error: ModelError, started: float
+        self, provider: Provider, key: Key, error: ModelError, begun: float
     ) -> float | None:
         """Note a failure; seconds until the credential may be used again, None when time does not
         help. Our own model server is repaired by its supervisor and costs nothing to ask, so it is
@@ -184,7 +181,7 @@ class Router:
             return 0.0 if error.retryable else None
         now, credential = self._clock.monotonic(), self._credential(provider, key)
         lone = len(self._present(provider)) == 1
-        credential.fail(error, now, started, lone)
+        credential.fail(error, now, begun, lone)
         wait = credential.wait(now)
         return wait if wait or error.retryable else None
 
