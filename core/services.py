@@ -89,14 +89,14 @@ class Supervisor:
         """Look once: start what is not running and whose time has come. Call it often."""
         now = time.monotonic()
         for child in self._children:
-            if child.process is not None:
-                if child.process.poll() is None:
-                    continue
-                self._died(child, now)
-            if now >= child.not_before and not reachable(self._socket(child)):
+            if child.process is not None and child.process.poll() is None:
+                continue
+            self._note_death(child, now)
+            if now < child.not_before:
+                continue
+            child.not_before = now + 1.0  # where somebody else runs it: look again later
+            if not reachable(self._socket(child)):
                 self._start(child, now)
-            elif now >= child.not_before:
-                child.not_before = now + 1.0  # somebody else runs it: look again later
 
     def wait_ready(self, deadline: float = 60.0) -> None:
         """Return once every service answers. Raises ServiceError naming the one that does not, with
@@ -111,11 +111,13 @@ class Supervisor:
 
     def pids(self) -> dict[str, int]:
         """Process ids of the services that were started here."""
-        return {
-            child.service.name: child.process.pid
-            for child in self._children
-            if child.process is not None and child.process.poll() is None
-        }
+        started = [(child.service.name, child.process) for child in self._children]
+        return {name: each.pid for name, each in started if each and each.poll() is None}
+
+    def ended_well(self, name: str) -> bool:
+        """Whether a service that was started here has ended with exit 0."""
+        started = [c.process for c in self._children if c.service.name == name]
+        return any(process is not None and process.poll() == 0 for process in started)
 
     def close(self) -> None:
         """SIGTERM to what was started here, the last first; SIGKILL after a grace."""
@@ -138,25 +140,24 @@ class Supervisor:
         return self.home.state / child.service.socket
 
     def _start(self, child: _Child, now: float) -> None:
-        row = child.service
+        row, reading = child.service, self._pipe[0]
         command = [sys.executable, "-m", row.module, "--home", str(self.home.root), *child.options]
-        reading = self._pipe[0]
-        environment = {**os.environ, lifeline.VARIABLE: str(reading)}
         with self._log(row.name).open("ab") as log:
             child.process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment,
+                env={**os.environ, lifeline.VARIABLE: str(reading)},
                 pass_fds=(reading,),
                 start_new_session=True,  # Ctrl-C is for the supervisor, which ends it in order
             )
         child.started, child.restarts = now, child.restarts + 1
         self._say(f"{row.name} started (process {child.process.pid})")
 
-    def _died(self, child: _Child, now: float) -> None:
-        assert child.process is not None
+    def _note_death(self, child: _Child, now: float) -> None:
+        if child.process is None:
+            return
         code = child.process.returncode
         if now - child.started > STEADY:
             child.delay = BACKOFF[0]
@@ -190,16 +191,13 @@ def run(home: Home, names: Sequence[str], idle: float = 0.0) -> None:
         signal.signal(number, lambda *_: stop.set())
     lifeline.watch(stop.set)
     lock = ProcessLock(home.lock_file("serve"), "supervisor")
-    options: dict[str, tuple[str, ...]] = {}
+    options: dict[str, tuple[str, ...]] = {"exod": ("--idle", str(idle)) if idle else ()}
     if os.environ.get(FAKE) == "1":
         options["models"] = ("--fake",)
-    if idle:
-        options["exod"] = ("--idle", str(idle))
     try:
         with Supervisor(home, names, options, _say) as supervisor:
-            while not stop.wait(0.05):
-                if idle and _ended_well(supervisor):
-                    return
+            # exod that ends of its own will is the idle end, a crash is not
+            while not (stop.wait(0.05) or idle and supervisor.ended_well("exod")):
                 supervisor.tick()
     finally:
         lock.release()
@@ -209,12 +207,6 @@ def _say(text: str) -> None:
     print(f"exo: {text}", file=sys.stderr, flush=True)
 
 
-def _ended_well(supervisor: Supervisor) -> bool:
-    """Whether exod ended of its own will: that is the idle end, a crash is not."""
-    processes = [c.process for c in supervisor._children if c.service.name == "exod"]
-    return any(process is not None and process.poll() == 0 for process in processes)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """`python -m exo.core.services`: exit 0 after an orderly end, 1 with one line."""
     parser = argparse.ArgumentParser(prog="exo.core.services", description=__doc__)
@@ -222,12 +214,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--idle", type=float, default=0)
     parser.add_argument("names", nargs="*", help=f"some of: {' '.join(BY_NAME)} (default: all)")
     options = parser.parse_args(arguments)
-    names = options.names or list(BY_NAME)
-    if unknown := [name for name in names if name not in BY_NAME]:
+    if unknown := [name for name in options.names if name not in BY_NAME]:
         parser.error(f"there is no service {unknown[0]!r}")
     try:
-        home = Home.find(options.home).make()
-        run(home, names, options.idle)
+        run(Home.find(options.home).make(), options.names or list(BY_NAME), options.idle)
     except ExoError as error:
         print(f"exo: {error}", file=sys.stderr)
         return 1

@@ -12,19 +12,15 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Milliseconds since 1970, UTC; may jump when the clock is set."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that never run backwards, from an arbitrary start."""
-        ...
 
     def local(self, ms: int | None = None) -> datetime.datetime:
         """The wall clock with its zone, now or at `ms`."""
-        ...
 
     def stamp(self, wall: datetime.datetime) -> int:
         """Milliseconds UTC of a time; one without a zone is wall time here."""
-        ...
 
 
 class SystemClock:

@@ -27,6 +27,7 @@ from exo.core.base.files import make_folder
 from exo.core.base.unix import bind, reachable
 
 HEAD_LIMIT = 32 * 1024  # bytes of request line and headers
+BODY = 8 * 1024 * 1024  # bytes of a body, unless told
 TRAILERS = 64  # lines after a chunked body
 IDLE = 75.0  # seconds a connection may wait for its next request
 STALL = 30.0  # seconds a client may stop in the middle of a request, or stop reading an answer
@@ -34,11 +35,8 @@ LINGER = 2.0  # seconds a refused client may go on sending
 HALF_CLOSED = 0.05  # seconds in which one who closed only its sending side still gets its answer
 _START = re.compile(r"([!-~]+) ([!-~]+) HTTP/1\.[0-9]")
 _FIELD = re.compile(r"([!-9;-~]+):([\t -~\x80-\xff]*)")
-_ONCE = (
-    "content-length",
-    "transfer-encoding",
-    "host",
-)  # twins of these are how requests are smuggled
+# twins of these are how requests are smuggled
+_ONCE = ("content-length", "transfer-encoding", "host")
 
 
 class HttpError(Exception):
@@ -111,11 +109,11 @@ class Request:
         raise HttpError(400, "bad_chunk", "too many trailers follow the body")
 
     async def _chunk_size(self, stall: float) -> int:
-        digits = (await self._line(stall)).split(b";")[0].strip()
         # int() alone would take -5, +5, 0x5 and 1_0: RFC 9112 7.1 has hex digits and nothing else
-        if not re.fullmatch(rb"[0-9a-fA-F]{1,16}", digits):
+        digits = re.fullmatch(rb"\s*([0-9a-fA-F]{1,16})\s*(;.*)?", await self._line(stall), re.S)
+        if digits is None:
             raise HttpError(400, "bad_chunk", "a chunk of the body has no size")
-        return int(digits, 16)
+        return int(digits[1], 16)
 
     async def _line(self, stall: float) -> bytes:
         try:
@@ -150,12 +148,7 @@ class HttpServer:
     """Serves `handler` until `close()`. One task a connection; keep-alive; no pipelining."""
 
     def __init__(
-        self,
-        handler: Handler,
-        body_limit: int = 8 * 1024 * 1024,
-        *,
-        most: int = 0,
-        wait: float = IDLE,
+        self, handler: Handler, body_limit: int = BODY, *, most: int = 0, wait: float = IDLE
     ) -> None:
         """`most` connections at once (0: any number); a head must be whole within `wait` seconds."""
         self._handler, self._limit, self._most, self._wait = handler, body_limit, most, wait
@@ -165,22 +158,19 @@ class HttpServer:
     async def listen_unix(self, path: Path) -> None:
         """Listen on `path`, mode 0600; a stale socket is replaced, a living one is refused."""
         make_folder(path.parent)
+        what = f"listen on {path}"
         if reachable(path):
-            raise AlreadyRunning(f"listen on {path}", "a living process answers there")
+            raise AlreadyRunning(what, "a living process answers there")
+        if path.exists() and not path.is_socket():
+            raise StorageError(what, "a file that is no socket is there", "move it")
+        mask = os.umask(0o177)  # no moment at which others could connect
         try:
-            if path.exists() and not path.is_socket():
-                why = "a file that is no socket is there"
-                raise StorageError(f"listen on {path}", why, "move it")
             path.unlink(missing_ok=True)
-            mask = os.umask(0o177)  # no moment at which others could connect
-            try:
-                listener = bind(path)
-            finally:
-                os.umask(mask)
-        except StorageError:
-            raise
+            listener = bind(path)
         except OSError as error:
-            raise storage_error(f"listen on {path}", error) from error
+            raise storage_error(what, error) from error
+        finally:
+            os.umask(mask)
         await self._serve(listener)
 
     async def listen_tcp(self, host: str, port: int) -> int:
@@ -237,7 +227,7 @@ class HttpServer:
         try:
             request = await self._read_head(reader, writer)
         except HttpError as error:
-            await _send(writer, _refusal(error), False)
+            await _send(writer, error_response(error.status, error.code, error.message), False)
             await _linger(reader, writer)
             return False
         if request is None:
@@ -266,9 +256,8 @@ class HttpServer:
             method, target, headers = _parse_head(head.decode("latin-1").removesuffix("\r\n\r\n"))
             parts = urlsplit(target)
             query = dict(parse_qsl(parts.query, keep_blank_values=True))
-            length = int(
-                headers.get("content-length", 0)
-            )  # may have too many digits to be a number
+            # it may have too many digits to be a number
+            length = int(headers.get("content-length", 0))
         except ValueError as error:
             raise HttpError(400, "bad_request", "this is no HTTP/1.1 request") from error
         request = Request(method, parts.path, query, headers, reader, writer, self._limit)
@@ -291,7 +280,7 @@ class HttpServer:
         try:
             return await self._handler(request)
         except HttpError as error:
-            return _refusal(error)
+            return error_response(error.status, error.code, error.message)
         except TimeoutError:
             return error_response(408, "timeout", "the request stopped in the middle")
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -324,10 +313,6 @@ async def _gone(request: Request, reader: _Reader) -> None:
     await asyncio.sleep(HALF_CLOSED)
 
 
-def _refusal(error: HttpError) -> Response:
-    return error_response(error.status, error.code, error.message)
-
-
 async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Take what a refused client still sends, for a moment: closing on unread bytes resets the
     connection, and many a client then never reads its answer (RFC 9112 9.6)."""
@@ -343,15 +328,12 @@ async def _send(writer: asyncio.StreamWriter, response: Response, keep: bool) ->
     lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {response.content_type}"]
     lines += [f"{name}: {value}" for name, value in response.headers.items()]
     lines.append("Connection: keep-alive" if keep else "Connection: close")
-    if isinstance(response.body, bytes):
-        lines.append(f"Content-Length: {len(response.body)}")
-        writer.write("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + response.body)
-        await _timed(writer.drain(), STALL)
-        return
-    lines.append("Transfer-Encoding: chunked")
-    writer.write("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n")
-    await _stream(writer, response.body)
-    writer.write(b"0\r\n\r\n")
+    whole = response.body if isinstance(response.body, bytes) else None
+    length = "Transfer-Encoding: chunked" if whole is None else f"Content-Length: {len(whole)}"
+    writer.write("\r\n".join([*lines, length, "\r\n"]).encode("latin-1") + (whole or b""))
+    if not isinstance(response.body, bytes):
+        await _stream(writer, response.body)
+        writer.write(b"0\r\n\r\n")
     await _timed(writer.drain(), STALL)
 
 
@@ -376,8 +358,7 @@ async def _timed(awaitable: Awaitable[T], seconds: float) -> T:
 def _parse_head(head: str) -> tuple[str, str, dict[str, str]]:
     """Return method, target and headers. Raises ValueError for what RFC 9112 does not allow."""
     first, *rest = head.split("\r\n")
-    start = _START.fullmatch(first)
-    if start is None:
+    if (start := _START.fullmatch(first)) is None:
         raise ValueError(first)
     headers: dict[str, str] = {}
     for line in rest:

@@ -34,9 +34,7 @@ class Setting:
 
 TABLE = (
     # exod
-    Setting(
-        "deltas.join_ms", 100, "ms", "deltas are joined this long before they are saved", 0, 5000
-    ),
+    Setting("deltas.join_ms", 100, "ms", "deltas are joined this long before a save", 0, 5000),
     Setting("events.keep", 50_000, "events", "how many events stay for replay", 100, 10_000_000),
     Setting("turn.rounds", 24, "rounds", "tool rounds in one turn at most", 1, 1000),
     Setting("turn.retries", 3, "tries", "further tries of a model before output", 0, 10),
@@ -51,42 +49,28 @@ TABLE = (
     ),
     Setting("tools.http", False, "", "whether http_request may reach the network"),
     Setting("tools.sets", "", "", "toolsets that sessions see, with commas (empty: all)"),
-    Setting(
-        "approval.timeout", 120.0, "s", "a question not answered this long is denied", 1, 86400
-    ),
-    Setting(
-        "hook.timeout", 5.0, "s", "a plugin's hook that takes this long is passed over", 0.1, 60
-    ),
+    Setting("approval.timeout", 120.0, "s", "a question unanswered this long is denied", 1, 86400),
+    Setting("hook.timeout", 5.0, "s", "a plugin's hook that takes so long is passed over", 0.1, 60),
     Setting("plugins.off", "", "", "plugins that are not loaded, with commas"),
     Setting("reply.tokens", 200, "tokens", "length of a reply at most", 8, 8192),
     Setting("context.tail", 12, "messages", "messages sent word for word", 2, 1000),
-    Setting(
-        "context.window", 0, "tokens", "window a request must fit (0: the model's)", 0, 10_000_000
-    ),
+    Setting("context.window", 0, "tokens", "window of a request (0: the model's)", 0, 10_000_000),
     Setting("context.view", 6000, "tokens", "summaries in a request, at most", 64, 1_000_000),
-    Setting(
-        "context.step", 0, "leaves", "folded at once (0: 1, or when full on a local model)", 0, 1000
-    ),
+    Setting("context.step", 0, "leaves", "folded at once (0: 1, local models when full)", 0, 1000),
     Setting("context.settle", 60.0, "s", "wait for summaries that another model makes", 0, 600),
     Setting("context.live", 8, "jobs", "summaries of live talk made at once", 1, 64),
     Setting("context.imports", 2, "jobs", "summaries of imported history made at once", 1, 64),
     Setting("context.summaries", "model", "", "who makes summaries", choices=("model", "rules")),
-    Setting(
-        "titles.idle", 20.0, "s", "rest before a session gets a better title (0: never)", 0, 86400
-    ),
+    Setting("titles.idle", 20.0, "s", "rest before a session gets its title (0: never)", 0, 86400),
     Setting("tcp.listen", "", "", "host:port where exod serves with a token (empty: nowhere)"),
     Setting("tcp.lan", False, "", "let tcp.listen be reached from the network, unencrypted"),
     # exo-models
-    Setting(
-        "models.ram_mb", 700, "MB", "memory that all loaded models may use together", 64, 65536
-    ),
+    Setting("models.ram_mb", 700, "MB", "memory that all loaded models may use", 64, 65536),
     Setting("models.idle", 600.0, "s", "a model unused this long is unloaded (0: never)", 0, 1e6),
     Setting("models.window", 4096, "tokens", "context window of the language model", 512, 131072),
     Setting("models.threads", 0, "threads", "threads a model computes with (0: all cores)", 0, 64),
     Setting("models.queue", 8, "requests", "requests that may wait for one model", 1, 100),
-    Setting(
-        "models.prefix_mb", 128, "MB", "saved prompt prefixes may take this much disk", 0, 65536
-    ),
+    Setting("models.prefix_mb", 128, "MB", "saved prompt prefixes may take so much disk", 0, 65536),
     # exo-device
     Setting("board", "sim", "", "board profile"),
     Setting("voice.backend", "piper", "", "what speaks", choices=("piper", "espeak", "off")),
@@ -175,9 +159,7 @@ def parse(name: str, value: object, source: str) -> Value:
 def _convert(kind: type[Value], value: object) -> Value:
     if kind is bool and isinstance(value, str):
         return {"1": True, "true": True, "0": False, "false": False}[value.lower()]
-    if isinstance(value, bool) is not (kind is bool):
-        raise TypeError(value)
-    if not isinstance(value, str | int | float):
+    if isinstance(value, bool) is not (kind is bool) or not isinstance(value, str | int | float):
         raise TypeError(value)
     if kind is int and isinstance(value, float) and not value.is_integer():
         raise ValueError(value)

@@ -14,6 +14,9 @@ from typing import Any
 
 from exo.core.base.errors import ServiceError
 
+JSON = "application/json"
+Body = bytes | Iterable[bytes] | dict[str, Any]
+
 
 @contextlib.contextmanager
 def short_path(path: Path) -> Iterator[str]:
@@ -77,43 +80,34 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def post(
-    path: Path,
-    target: str,
-    body: bytes | Iterable[bytes] | dict[str, Any],
-    *,
-    content_type: str = "application/json",
-    timeout: float | None = 10.0,
+    path: Path, target: str, body: Body, *, content_type: str = JSON, timeout: float | None = 10.0
 ) -> tuple[int, bytes]:
     """POST to a server on a Unix socket and return (status, body). An iterable is sent chunked, as it
     yields. Raises ServiceError when nobody answers, falls silent for `timeout` or hangs up."""
     data = json.dumps(body).encode() if isinstance(body, dict) else body
-    chunked = not isinstance(data, bytes)
-    with contextlib.closing(UnixConnection(path, timeout)) as link:
-        try:
-            # a server may refuse a large body before all of it is sent: then its answer waits here
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                link.request(
-                    "POST", target, data, {"Content-Type": content_type}, encode_chunked=chunked
-                )
-            answer = link.getresponse()
-            return answer.status, answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise _silent(path, target, error) from error
+    return _ask(path, "POST", target, data, {"Content-Type": content_type}, timeout)
 
 
 def get(path: Path, target: str, timeout: float | None = 10.0) -> dict[str, Any]:
     """GET a JSON object. Raises ServiceError."""
+    _, raw = _ask(path, "GET", target, None, {}, timeout)
+    with contextlib.suppress(ValueError):
+        if isinstance(value := json.loads(raw), dict):
+            return value
+    raise ServiceError(f"read {target} from {path}", "the answer is no JSON object")
+
+
+def _ask(
+    path: Path, method: str, target: str, data: Any, headers: dict[str, str], timeout: float | None
+) -> tuple[int, bytes]:
+    chunked = data is not None and not isinstance(data, bytes)
     with contextlib.closing(UnixConnection(path, timeout)) as link:
         try:
-            link.request("GET", target)
-            value = json.loads(link.getresponse().read())
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise _silent(path, target, error) from error
-    if not isinstance(value, dict):
-        raise ServiceError(f"read {target} from {path}", "the answer is no JSON object")
-    return value
-
-
-def _silent(path: Path, target: str, error: Exception) -> ServiceError:
-    why = str(error) or type(error).__name__
-    return ServiceError(f"ask {path} for {target}", why, "see whether it runs with `exo doctor`")
+            # a server may refuse a large body before all of it is sent: then its answer waits here
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                link.request(method, target, data, headers, encode_chunked=chunked)
+            answer = link.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            why, do = str(error) or type(error).__name__, "see whether it runs with `exo doctor`"
+            raise ServiceError(f"ask {path} for {target}", why, do) from error

@@ -142,11 +142,8 @@ def render(view: Sequence[tuple[Address, str]], room: int, measure: Measure) -> 
     left = room - measure(VIEW) - sum(map(measure, marks))
     sizes = [measure(text) for _, text in view]
     factor = min(1.0, max(0, left) / max(1, sum(sizes)))
-    lines = [
-        f"{mark} {text[: int(len(text) * factor)]}"
-        for mark, (_, text) in zip(marks, view, strict=True)
-    ]
-    return "\n".join([VIEW, *lines])
+    cut = (text[: int(len(text) * factor)] for _, text in view)
+    return "\n".join([VIEW, *map(" ".join, zip(marks, cut, strict=True))])
 
 
 def estimate(text: str) -> int:
@@ -201,28 +198,17 @@ def _shape(message: Message, share: int, measure: Measure) -> list[dict[str, Any
     limit = share
     if size(message, share + 1, measure) > share:
         limit = max(LEAST, share // len(_texts(message)) - MESSAGE_TOKENS)
+    role = {"role": message.role}
     if message.role == "tool":
-        return [
-            {
-                "role": "tool",
-                "tool_call_id": each.call,
-                "content": shorten(each.text, limit, measure),
-            }
-            for each in message.results or []
-        ]
-    shaped: dict[str, Any] = {
-        "role": message.role,
-        "content": shorten(message.text, limit, measure),
-    }
-    if message.calls:
-        shaped["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.tool, "arguments": _fitting(call, limit, measure)},
-            }
-            for call in message.calls
-        ]
+        results = message.results or []
+        texts = [shorten(each.text, limit, measure) for each in results]
+        pairs = zip(results, texts, strict=True)
+        return [role | {"tool_call_id": each.call, "content": text} for each, text in pairs]
+    shaped: dict[str, Any] = role | {"content": shorten(message.text, limit, measure)}
+    for call in message.calls or []:
+        function = {"name": call.tool, "arguments": _fitting(call, limit, measure)}
+        row = {"id": call.id, "type": "function", "function": function}
+        shaped.setdefault("tool_calls", []).append(row)
     return [shaped]
 
 

@@ -17,17 +17,8 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ModelError, StorageError
 from exo.core.base.settings import Settings
 from exo.core.base.sqlite import Database
-from exo.core.context.builder import (
-    MESSAGE_TOKENS,
-    VIEW,
-    Limits,
-    Parts,
-    build,
-    estimate,
-    lay_out,
-    size,
-    weight,
-)
+from exo.core.context import builder
+from exo.core.context.builder import MESSAGE_TOKENS, Limits, Parts, estimate, size, weight
 from exo.core.context.extract import Digest
 from exo.core.context.lanes import Key, Lane, Lanes
 from exo.core.context.meter import Meter
@@ -60,14 +51,11 @@ class ContextEngine:
         self._database, self._hub, self._alone = database, hub, alone
         self._settle = settings.number("context.settle")
         self._by_model = settings.text("context.summaries") == "model"
-        self._limits = Limits(
-            settings.count("context.window") or settings.count("models.window"),
-            settings.count("reply.tokens"),
-            settings.count("context.tail"),
-            settings.count("context.view"),
-            settings.count("context.step"),
-        )
-        self._store = Store(database)
+        names = "reply.tokens", "context.tail", "context.view", "context.step"
+        window = settings.count("context.window") or settings.count("models.window")
+        reply, tail, view, step = map(settings.count, names)
+        self._limits = Limits(window, reply, tail, view, step)
+        self.store = Store(database)
         self.meter = Meter(lambda what: model.count("main", what))
         # aux work has half the window on the local server; the prompt and the reply need room too
         self._source = max(200, min(6000, self._limits.window // 2 - 400))
@@ -128,13 +116,13 @@ class ContextEngine:
         self.touch(session)
         if session not in self._last:
             return False
-        view = self._store.state(session).view
+        view = self.store.state(session).view
         await self._request(session, self.limits(), "", FULL)
-        return self._store.state(session).view is not view
+        return self.store.state(session).view is not view
 
     def touch(self, session: str, lane: Lane = "live") -> None:
         """Queue every summary of the session that is due: new, interrupted or failed before."""
-        due = self._due(self._store.state(session))
+        due = self._due(self.store.state(session))
         self.lanes.add(lane, [(session, address) for address in due])
 
     async def close(self) -> None:
@@ -142,20 +130,11 @@ class ContextEngine:
 
     # ---- for undo and fork -----------------------------------------------------------------------
 
-    def drop_caches(self) -> None:
-        """Read everything again: rows were changed behind our back."""
-        self._store.drop_caches()
-
     def forget_after(self, session: str, message: str) -> None:
         """Messages after `message` are taken back ("" for all): so are the summaries that know of them.
         Call inside the transaction that deletes them, before it does."""
         self.lanes.drop(session)
-        self._store.forget_after(session, message)
-
-    def copy(self, session: str, new: str) -> None:
-        """The fork `new` gets the summaries of the messages that were copied into it. Call inside the
-        transaction that copies them, after it has."""
-        self._store.copy(session, new)
+        self.store.forget_after(session, message)
 
     # ---- folding ---------------------------------------------------------------------------------
 
@@ -163,32 +142,31 @@ class ContextEngine:
         self, session: str, limits: Limits, recall: str, full: float = 1.0
     ) -> list[dict[str, Any]]:
         """The next request, after folding when it takes more than `full` of its budget."""
-        opening, extra = self._last[session]
+        _, extra = self._last[session]
         budget = max(64, limits.budget - (extra if self._beyond is None else self._beyond))
-        state, measure = self._store.state(session), self.meter.measure
-        parts = self._parts(session, state, opening, recall)
-        draft = lay_out(parts, limits, budget, measure)
+        state, measure = self.store.state(session), self.meter.measure
+        parts = self._parts(session, state, recall)
+        draft = builder.lay_out(parts, limits, budget, measure)
         total = weight(draft, measure)
         if total > NEAR * budget or full < 1:
             total = await self.meter.total(draft) or total
-            if self._store.state(session) is not state:  # an undo came in between
+            if self.store.state(session) is not state:  # an undo came in between
                 return await self._request(session, limits, recall, full)
         ready = self._ready(state, (state.count - limits.tail) // LEAF)
         stepped = limits.step and ready - state.start // LEAF >= limits.step
         if total > full * budget or stepped:
             with suppress(StorageError):  # told by the hub; the request is cut to fit without
                 self._fold(session, state, limits, budget, total, ready)
-                parts = self._parts(session, self._store.state(session), opening, recall)
+                parts = self._parts(session, self.store.state(session), recall)
         elif total <= budget:
             return draft
-        return build(parts, limits, budget, measure)
+        return builder.build(parts, limits, budget, measure)
 
-    def _parts(
-        self, session: str, state: State, opening: Sequence[dict[str, Any]], recall: str
-    ) -> Parts:
+    def _parts(self, session: str, state: State, recall: str) -> Parts:
+        opening, _ = self._last[session]
         messages = [each for _, each in state.open]
         here = not state.view or any(each.role == "user" for each in messages)
-        task = "" if here else self._store.task(session)
+        task = "" if here else self.store.task(session)
         view = [(node.address, node.text) for node in state.view]
         return Parts(opening, view, messages, state.lead, task, recall)
 
@@ -213,9 +191,9 @@ class ContextEngine:
         view = self._merged(session, state, leaves, limits, left > budget or not limits.step)
         if view != state.view and covered([each.address for each in view]) >= state.start:
             with self._hub.commit() as add:
-                self._store.save_view(session, view)
+                self.store.save_view(session, view)
                 add(session, ContextCompacted(total, max(0, left)))
-            self._store.show(session, view)
+            self.store.show(session, view)
 
     def _merged(
         self, session: str, state: State, leaves: int, limits: Limits, must: bool
@@ -237,20 +215,18 @@ class ContextEngine:
         if address not in state.nodes:
             last, _, facts = self._source_of(session, state, address)
             text = self._summariser.rules(facts, limits.node(address[0]))
-            self._save(session, state, address, last, text, "stopgap")
+            self._save(session, address, last, text, "stopgap")
         return state.nodes[address]
 
-    def _save(
-        self, session: str, state: State, address: Address, last: int, text: str, by: By
-    ) -> None:
+    def _save(self, session: str, address: Address, last: int, text: str, by: By) -> None:
         with self._database.transaction():
-            node = self._store.save_node(session, address, last, text, by)
-        state.add(node)
+            node = self.store.save_node(session, address, last, text, by)
+        self.store.state(session).add(node)
 
     def _source_of(self, session: str, state: State, address: Address) -> tuple[int, str, Digest]:
         """(row of the last message under a node, what a model is given of it, what rules lift from it)."""
         if address[0] == 0:
-            rows = self._store.leaf(session, address)
+            rows = self.store.leaf(session, address)
             return rows[-1][0], *of_messages([each for _, each in rows], self._source)
         older, newer = (state.nodes[each] for each in children(address))
         return newer.last, *of_pair(older.text, newer.text)
@@ -283,12 +259,12 @@ class ContextEngine:
     def _weight(self, state: State, view: Sequence[Address]) -> int:
         measure = self.meter.measure
         texts = [state.nodes[each].text for each in view if each in state.nodes]
-        return measure(VIEW) + sum(measure(text) + MESSAGE_TOKENS for text in texts)
+        return measure(builder.VIEW) + sum(measure(text) + MESSAGE_TOKENS for text in texts)
 
     async def _job(self, lane: Lane, key: Key) -> None:
         """Make one summary and save it. When no model answers, rules do it for now: it stays due."""
         session, address = key
-        last, source, facts = self._source_of(session, self._store.state(session), address)
+        last, source, facts = self._source_of(session, self.store.state(session), address)
         room = self.limits().node(address[0])
         by: By = "rules"
         text = self._summariser.rules(facts, room)
@@ -297,9 +273,8 @@ class ContextEngine:
                 text, by = await self._summariser.write(source, facts, room)
             except ModelError:
                 by = "stopgap"
-        state = self._store.state(session)
-        if by == "stopgap" and address in state.nodes:
+        if by == "stopgap" and address in self.store.state(session).nodes:
             return
-        self._save(session, state, address, last, text, by)
+        self._save(session, address, last, text, by)
         if by != "stopgap":
             self.touch(session, lane)

@@ -119,11 +119,10 @@ def facts(text: str) -> list[str]:
         for found in pattern.finditer(text):
             start, end = found.span()
             piece = found[0].strip()
-            worth = (
-                len(piece) > 1 and not piece.isalpha() and MARK not in piece and "; " not in piece
-            )
             if len(taken) == MOST:
                 break
+            worth = len(piece) > 1 and not piece.isalpha()
+            worth = worth and MARK not in piece and "; " not in piece
             if worth and not any(a < end and start < b for a, b in taken):
                 taken.append((start, end))
     return [text[a:b].strip()[:LONGEST] for a, b in sorted(taken)]

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from exo.core.base.clock import Clock
@@ -37,21 +37,18 @@ class _Job:
         self.task = None
 
 
+@dataclass
 class Lanes:
-    """`limits` is how many jobs of a lane run at once; `alone()` says that they share the one model with
+    """`_limits` is how many jobs of a lane run at once; `_alone()` says that they share the one model with
     live turns: then one job runs at a time, and only while no turn does."""
 
-    def __init__(
-        self,
-        limits: dict[Lane, int],
-        run: Callable[[Lane, Key], Awaitable[None]],
-        alone: Callable[[], bool],
-        clock: Clock,
-    ) -> None:
-        self._limits, self._run, self._alone, self._clock = limits, run, alone, clock
-        self._jobs: dict[Key, _Job] = {}  # in the order they came
-        self._paused: set[Lane] = set()
-        self._held = 0
+    _limits: dict[Lane, int]
+    _run: Callable[[Lane, Key], Awaitable[None]]
+    _alone: Callable[[], bool]
+    _clock: Clock
+    _jobs: dict[Key, _Job] = field(default_factory=dict)  # in the order they came
+    _paused: set[Lane] = field(default_factory=set)
+    _held: int = 0
 
     def add(self, lane: Lane, keys: Iterable[Key]) -> None:
         """Queue jobs, but for those that are queued or running."""

@@ -33,10 +33,7 @@ class Meter:
     async def total(self, request: list[dict[str, Any]]) -> int | None:
         """Tokens of a whole request, in one question; None where nobody can tell."""
         plain = [
-            {
-                "role": each["role"],
-                "content": each["content"] + str(each.get("tool_calls", "")),
-            }
+            {"role": each["role"], "content": each["content"] + str(each.get("tool_calls", ""))}
             for each in request
         ]
         try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from exo.core.base.sqlite import Database
 from exo.core.context.tree import LEAF, Address, covered, span, tile
-from exo.core.protocol.codec import from_json
+from exo.core.protocol.codec import read_message
 from exo.core.protocol.schema import Message
 
 KEPT = 8  # sessions that stay in memory
@@ -99,17 +99,15 @@ class Store:
         return next((each.text for _, each in rows if each.role == "user"), "")
 
     def save_node(self, session: str, address: Address, last: int, text: str, by: str) -> Node:
-        cursor = self._database.link.execute(
-            "INSERT INTO nodes (session, level, place, last, text, made_by) VALUES (?, ?, ?, ?, ?, ?)",
-            (session, *address, last, text, by),
-        )
+        columns = "session, level, place, last, text, made_by"
+        query = f"INSERT INTO nodes ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
+        cursor = self._database.link.execute(query, (session, *address, last, text, by))
         return Node(int(cursor.lastrowid or 0), address, last, text, by)
 
     def save_view(self, session: str, view: Sequence[Node]) -> None:
         row = session, view[-1].last if view else 0, json.dumps([node.n for node in view])
-        self._database.link.execute(
-            "INSERT OR REPLACE INTO views (session, last, nodes) VALUES (?, ?, ?)", row
-        )
+        query = "INSERT OR REPLACE INTO views (session, last, nodes) VALUES (?, ?, ?)"
+        self._database.link.execute(query, row)
 
     def show(self, session: str, view: list[Node]) -> None:
         """Make `view` the one in memory, after its commit."""
@@ -118,6 +116,7 @@ class Store:
         state.rows = [row for row in state.rows if row[0] >= state.last]
 
     def drop_caches(self) -> None:
+        """Read everything again: rows were changed behind our back."""
         self._states.clear()
 
     def forget_after(self, session: str, message: str) -> None:
@@ -127,9 +126,8 @@ class Store:
         (end,) = self._database.link.execute(query, (session, message)).fetchone() or (0,)
         self._states.pop(session, None)
         state = self._load(session)
-        self._database.link.execute(
-            "DELETE FROM nodes WHERE session = ? AND last > ?", (session, end)
-        )
+        query = "DELETE FROM nodes WHERE session = ? AND last > ?"
+        self._database.link.execute(query, (session, end))
         nodes = {each: node for each, node in state.nodes.items() if node.last <= end}
         self.save_view(session, [nodes[each] for each in tile(nodes, state.start // LEAF)])
 
@@ -162,4 +160,4 @@ class Store:
     def _messages(self, session: str, where: str, value: int) -> list[tuple[int, Message]]:
         query = f"SELECT n, data FROM messages WHERE session = ? AND {where}"
         rows = self._database.link.execute(query, (session, value))
-        return [(n, from_json(Message, json.loads(data), "message")) for n, data in rows]
+        return [(n, read_message(data)) for n, data in rows]

@@ -42,21 +42,6 @@ _SPAN = re.compile(
     r"(?P<half>\s+and\s+a\s+half)?",
     re.I,
 )
-_POLITE = r"^(?:(?:hey|ok(?:ay)?|please|bitte|can you|could you|kannst du|exo)[ ,]+)*"
-_TIME = re.compile(
-    _POLITE
-    + r"(?:what(?:'s|’s| is)?(?: the)? (?:time|date)(?: is it)?|what (?:time|day)(?: is it| is"
-    r" today)|what(?:'s|’s| is) today(?:'s|’s) date|(?:tell me|say|do you (?:know|have)) (?:the|what) time"
-    r"(?: it is)?|time|wie (?:spät|viel uhr) ist es|welcher tag ist(?: heute)?|welches datum (?:ist|haben"
-    r" wir)(?: heute)?)(?: (?:now|right now|today|please|jetzt|heute))*[?.! ]*$",
-    re.I,
-)
-_TIMER = re.compile(
-    _POLITE
-    + r"(?:(?:set|start|make|give me|stelle?|starte)\s+(?:me\s+)?(?:an?\s+|einen\s+|the\s+)?)?(?P<before>(?:[\w,.-]+ ){0,4}?)"
-    r"\b(?:timer|countdown|wecker)\b(?P<after>.*)$",
-    re.I,
-)
 _LABEL = re.compile(
     r"\b(?:called|named|label(?:led)?|for (?:the |my )?|für (?:den |die |das )?|namens)\s*(?P<label>[^,.!?]+)",
     re.I,
@@ -66,38 +51,30 @@ _WHEN = (
     rf"(?P<when>(?:in\s+.+?{_UNIT.replace('?P<unit>', '?:')}(?:\s+and\s+a\s+half)?)|(?:(?:{_DAYS})\b\s*)?(?:(?:at|um)\s+)?"
     rf"\d{{1,2}}(?::\d\d)?\s*(?:[ap]\.?m\.?|uhr)?|(?:{_DAYS})\b)"
 )
-_REMIND = re.compile(
-    _POLITE
-    + rf"(?:remind me|erinnere? mich)\s+(?:{_WHEN}\s+(?:to|that|about|of|an|daran,?)\s+(?P<text>\S.*)"
+# tool, and how it is asked for after polite words; a group is an argument of the tool
+_SAID = {
+    "time": r"(?:what(?:'s|’s| is)?(?: the)? (?:time|date)(?: is it)?|what (?:time|day)(?: is it| is"
+    r" today)|what(?:'s|’s| is) today(?:'s|’s) date|(?:tell me|say|do you (?:know|have)) (?:the|what) time"
+    r"(?: it is)?|time|wie (?:spät|viel uhr) ist es|welcher tag ist(?: heute)?|welches datum (?:ist|haben"
+    r" wir)(?: heute)?)(?: (?:now|right now|today|please|jetzt|heute))*[?.! ]*$",
+    "timer": r"(?:(?:set|start|make|give me|stelle?|starte)\s+(?:me\s+)?(?:an?\s+|einen\s+|the\s+)?)?"
+    r"(?P<before>(?:[\w,.-]+ ){0,4}?)\b(?:timer|countdown|wecker)\b(?P<after>.*)$",
+    "reminder": rf"(?:remind me|erinnere? mich)\s+(?:{_WHEN}\s+(?:to|that|about|of|an|daran,?)\s+(?P<text>\S.*)"
     rf"|(?:to|about|of|an)\s+(?P<text2>\S.*?)\s+{_WHEN.replace('?P<when>', '?P<when2>')})[?.! ]*$",
-    re.I,
-)
-_NOTE = re.compile(
-    _POLITE
-    + r"(?:(?:take|make|write(?: down)?|add)\s+(?:an?\s+)?note(?:\s+that|\s+to|\s*:|\s*,)?|note(?:\s+that|\s+"
+    "note": r"(?:(?:take|make|write(?: down)?|add)\s+(?:an?\s+)?note(?:\s+that|\s+to|\s*:|\s*,)?|note(?:\s+that|\s+"
     r"down|\s*:|\s*,)|write down(?:\s+that|\s*:)?|notier(?:e|)(?:\s+dir)?(?:\s*:|\s*,)?|notiz\s*:|schreib(?:e)?"
     r"(?:\s+dir)? auf(?:\s*:|\s*,)?)\s+(?P<text>\S.*)$",
-    re.I | re.S,
-)
-_READ = re.compile(
-    _POLITE
-    + r"(?:read|show|open|lies|zeig(?:e)?)\s+(?:me\s+|mir\s+)?(?:the\s+file\s+|file\s+|die\s+datei\s+|datei\s+)"
+    "read_file": r"(?:read|show|open|lies|zeig(?:e)?)\s+(?:me\s+|mir\s+)?(?:the\s+file\s+|file\s+|die\s+datei\s+|datei\s+)"
     r"[\"'“]?(?P<path>[^\"'”?]+?)[\"'”]?[?. ]*$",
-    re.I,
-)
-_REMEMBER = re.compile(
-    _POLITE
-    + r"(?:remember|keep in mind|don(?:'|’)?t forget|merk(?:e|) dir|denk(?:e|) daran|vergiss nicht)(?:\s+that|[:,]?\s+dass|\s*[:,])?"
-    r"\s+(?!to\b|when\b|how\b)(?P<text>\S.*\s\S.*)$",
-    re.I | re.S,
-)
-_KNOWN = re.compile(
-    _POLITE
-    + r"(?:what do you (?:know|remember) about|what did i (?:say|tell you|note)(?: down)? about|was weißt du (?:über|von)"
-    r"|was habe ich (?:dir )?(?:über|von|zu)(?= .*(?:gesagt|erzählt|notiert)))\s+(?P<text>\S.*?)"
+    "remember": r"(?:remember|keep in mind|don(?:'|’)?t forget|merk(?:e|) dir|denk(?:e|) daran|vergiss nicht)"
+    r"(?:\s+that|[:,]?\s+dass|\s*[:,])?\s+(?!to\b|when\b|how\b)(?P<text>\S.*\s\S.*)(?<!\?)$",
+    "recall": r"(?:what do you (?:know|remember) about|what did i (?:say|tell you|note)(?: down)? about|was weißt du (?:über|von)"
+    r"|was habe ich (?:dir )?(?:über|von|zu)(?= .*(?:gesagt|erzählt|notiert)))\s+(?P<query>\S.*?)"
     r"(?:\s+(?:gesagt|erzählt|notiert))?[?.! ]*$",
-    re.I,
-)
+}
+_POLITE = r"^(?:(?:hey|ok(?:ay)?|please|bitte|can you|could you|kannst du|exo)[ ,]+)*"
+_RULES = {tool: re.compile(_POLITE + said, re.I) for tool, said in _SAID.items()}
+_KINDS: dict[str, Kind] = {"note": "note", "recall": "question"}  # others are commands
 _TALK = re.compile(
     r"^\W*(?:how|what|why|when|who|which|is|was|does|did|do|i|he|she|we|they|my|the|wie|was|warum|wann"
     r"|ich|er|sie|wir|mein|der|die|das)\b",
@@ -115,59 +92,49 @@ def plan(text: str) -> Plan:
     line = " ".join(text.split())
     if len(line) > 400:
         return Plan("chat")
-    if _TIME.match(line):
-        return Plan("command", [("time", {})])
-    if call := _timer(line):
-        return Plan("command", [("timer", call)])
-    if reminder := _reminder(line):
-        return Plan("command", [reminder])
-    if match := _NOTE.match(line):
-        return Plan("note", [("note", {"text": match["text"].strip()})])
-    if match := _READ.match(line):
-        return Plan("command", [("read_file", {"path": match["path"].strip()})])
-    if (match := _REMEMBER.match(line)) and not line.endswith("?"):
-        text = match["text"].strip()
-        return Plan("command", [("remember", {"text": text[:1].upper() + text[1:]})])
-    if match := _KNOWN.match(line):
-        return Plan("question", [("recall", {"query": match["text"]})])
+    for tool, said in _RULES.items():
+        if (match := said.match(line)) and (call := _call(tool, match)):
+            return Plan(_KINDS.get(tool, "command"), [call])
     return Plan("question" if _QUESTION.search(line) else "chat")
 
 
-def _timer(line: str) -> dict[str, Any] | None:
+def _call(tool: str, match: re.Match[str]) -> tuple[str, dict[str, Any]] | None:
+    """The call of a tool, None when what was said is no call of it after all."""
+    if tool == "timer":
+        args = _timer(f"{match['before']} {match['after']}")
+        return (tool, args) if args and not _TALK.match(match.string) else None
+    if tool == "reminder":
+        return _reminder(match["when"] or match["when2"], match["text"] or match["text2"])
+    args = {name: value.strip() for name, value in match.groupdict().items()}
+    if tool == "remember":  # a sentence of its own
+        args["text"] = args["text"][:1].upper() + args["text"][1:]
+    return tool, args
+
+
+def _timer(said: str) -> dict[str, Any] | None:
     """The timer's arguments, None when no span of time was said."""
-    match = _TIMER.match(line)
-    if not match or _TALK.match(line):
-        return None
-    rest = f"{match['before']} {match['after']}"
     seconds, found = 0.0, None
-    for found in _SPAN.finditer(rest):
+    for found in _SPAN.finditer(said):
         number = _number(found["number"])
         if number is None:
             return None
-        unit = _UNITS[
-            "h" if found["unit"].lower().startswith("stund") else found["unit"][0].lower()
-        ]
-        seconds += (number + (0.5 if found["half"] else 0)) * unit
+        unit = found["unit"].lower()
+        size = _UNITS["h" if unit.startswith("stund") else unit[0]]
+        seconds += (number + (0.5 if found["half"] else 0)) * size
     if found is None or not 1 <= seconds < 1e9:
         return None
-    left = _SPAN.sub(" ", rest)
-    label = _LABEL.search(left)
     args: dict[str, Any] = {"seconds": int(seconds) if seconds == int(seconds) else seconds}
+    label = _LABEL.search(_SPAN.sub(" ", said))
     if label and (name := label["label"].strip()):
         args["label"] = name
     return args
 
 
-def _reminder(line: str) -> tuple[str, dict[str, Any]] | None:
+def _reminder(when: str, text: str) -> tuple[str, dict[str, Any]] | None:
     """A reminder's call; a span under a minute is a timer's. None when no time was said."""
-    match = _REMIND.match(line)
-    if not match:
-        return None
-    when, text = match["when"] or match["when2"], match["text"] or match["text2"]
     text = text.rstrip("?.! ")
     if when.lower().startswith("in"):
-        found = _TIMER.match(f"timer {when}") and _timer(f"timer {when}")
-        if not found:
+        if not (found := _timer(when)):
             return None
         if found["seconds"] < 60:
             return "timer", {"seconds": found["seconds"], "label": text}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exo.core.engine.sessions import new_id
-from exo.core.protocol.codec import read_json
+from exo.core.protocol.codec import read_json, sendable
 from exo.core.protocol.schema import Call
 from exo.core.router.model import RawCall
 
@@ -26,18 +26,15 @@ def read_calls(raw: list[RawCall], taken: set[str]) -> tuple[list[Call], dict[st
     faults: dict[str, str] = {}
     seen = set(taken)
     for each in raw:
-        id_ = (
-            each.id
-            if re.fullmatch(r"[\w-]{1,64}", each.id, re.A) and each.id not in seen
-            else new_id()
-        )
+        fits = re.fullmatch(r"[\w-]{1,64}", each.id, re.A) and each.id not in seen
+        id_ = each.id if fits else new_id()
         seen.add(id_)
         name = re.sub(r"[^A-Za-z0-9_-]", "_", each.name.strip())[:64]
         args, fault = read_args(each.arguments)
         if not name:
             name, fault = "unnamed", "the call names no tool"
         if fault:
-            faults[id_] = f"{fault}: {_shown(each.arguments)}" if each.arguments else fault
+            faults[id_] = fault + (f": {sendable(each.arguments[:500])}" if each.arguments else "")
         calls.append(Call(id_, name, args))
     return calls, faults
 
@@ -45,24 +42,16 @@ def read_calls(raw: list[RawCall], taken: set[str]) -> tuple[list[Call], dict[st
 def read_args(text: str) -> tuple[dict[str, Any], str]:
     """Return (arguments, "") or ({}, what is wrong). A fence around the JSON and a second layer of
     quotes are taken off: they leave no doubt about what is meant."""
-    if not text.strip():
-        return {}, ""
     fenced = _FENCE.fullmatch(text)
     try:
-        value = read_json(fenced[1] if fenced else text)
+        value = read_json(fenced[1] if fenced else text) if text.strip() else None
         if isinstance(value, str) and value.lstrip().startswith("{"):
             value = read_json(value)
     except ValueError as error:
         return {}, f"the arguments are no JSON ({str(error)[:200]})"
-    if value is None:
-        return {}, ""
-    if not isinstance(value, dict):
-        return {}, "the arguments are no JSON object"
-    return value, ""
-
-
-def _shown(text: str) -> str:
-    return text[:500].encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return value, ""
+    return {}, "" if value is None else "the arguments are no JSON object"
 
 
 @dataclass

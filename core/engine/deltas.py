@@ -33,23 +33,19 @@ class Joiner:
 
     def flush(self) -> None:
         """Save what waits, now. Raises StorageError."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._text:
-            text, self._text = self._text, ""
+        if text := self.drop():
             self._last = asyncio.get_running_loop().time()
             self._save(text)
 
-    def drop(self) -> None:
-        """Forget what waits (the turn ends without it)."""
+    def drop(self) -> str:
+        """Take what waits; it is not saved."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._text = ""
+        text, self._text = self._text, ""
+        return text
 
     def _late(self) -> None:
-        self._timer = None
         try:
             self.flush()
         except StorageError as error:

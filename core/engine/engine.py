@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
@@ -16,21 +16,11 @@ from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.engine import ContextEngine
 from exo.core.decide.rules import plan
-from exo.core.engine.actions import Actions
-from exo.core.engine.approvals import Approvals
+from exo.core.engine.actions import Actions, Approvals
 from exo.core.engine.erase import erase
-from exo.core.engine.history import History
 from exo.core.engine.loop import Loop, Rules, Turn
-from exo.core.engine.sessions import (
-    Sessions,
-    Waiting,
-    check_count,
-    check_id,
-    check_text,
-    lost,
-    new_id,
-)
-from exo.core.engine.titles import Titles
+from exo.core.engine.sessions import Sessions, Waiting, check_count, check_id, lost, new_id, spoken
+from exo.core.engine.titles import word
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Command as PluginCommand
@@ -54,8 +44,10 @@ from exo.core.toolbox.workers import in_thread, within
 if TYPE_CHECKING:
     from exo.core.retrieve.memory import Memory
 
+T = TypeVar("T")
 PATIENCE = 3.0  # seconds that running turns have to write their end when exod stops
 RETRY = 1.0  # seconds between tries to start what waits, on a disk that refuses
+HITS = 20  # of one search, unless told
 
 
 class Engine:
@@ -91,21 +83,13 @@ class Engine:
         self._registry.commands["plugins"] = about
         self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
-        self._approvals = Approvals(
-            database, hub, clock, settings.number("approval.timeout"), self.sessions.outbox
-        )
-        self._acting: set[asyncio.Task[Any]] = set()  # tools that clients run, named by session
+        wait = settings.number("approval.timeout")
+        self._approvals = Approvals(database, hub, self.sessions.outbox, wait)
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
-        self.context = ContextEngine(
-            database,
-            hub,
-            model,
-            settings,
-            clock,
-            lambda: bool(local("aux")),
-        )
+        self.context = ContextEngine(database, hub, model, settings, clock, lambda: local("aux"))
+        rounds, join = settings.count("turn.rounds"), settings.count("deltas.join_ms") / 1000
         self._loop = Loop(
             self.sessions,
             hub,
@@ -115,7 +99,7 @@ class Engine:
             plan,
             self.context,
             opening(prompts),
-            _rules(settings),
+            Rules(rounds, settings.count("turn.retries"), join=join),
             closed,
             self._results,
         )
@@ -124,19 +108,12 @@ class Engine:
         if home is not None:
             self._memory = self._remember(home)
             self.plugins.fallback("memory", self._memory.register)
-        self._history = History(self.sessions, hub, self.context, self._turns)
-        title = (prompts / "title.md").read_text().strip()
-        self._titles = Titles(self.sessions, hub, model, title, settings.number("titles.idle"))
         self._closing = False
-        self._warming: set[asyncio.Task[None]] = set()
-        # the command `turn.send` is answered by the method `on_turn_send` of one of these
-        owners = (self, self._history)
+        self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
+        # the command `turn.send` is answered by the method `on_turn_send`
         names = {name: "on_" + name.replace(".", "_") for name in schema.COMMANDS}
         self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
-            name: getattr(owner, method)
-            for name, method in names.items()
-            for owner in owners
-            if hasattr(owner, method)
+            name: getattr(self, method) for name, method in names.items() if hasattr(self, method)
         }
 
     def _remember(self, home: Home) -> Provider:
@@ -146,10 +123,8 @@ class Engine:
             return Memory(home, self._clock, SocketEmbedder(home.models_socket))
 
         def said(session: str) -> str:
-            texts = (
-                each.text for each in self.sessions.messages(session)[::-1] if each.role == "user"
-            )
-            return next(texts, "")
+            messages = reversed(self.sessions.messages(session))
+            return next((each.text for each in messages if each.role == "user"), "")
 
         def tell(code: str, text: str) -> None:
             with contextlib.suppress(HomeError):
@@ -161,7 +136,7 @@ class Engine:
     async def _erased(self, needles: Needles) -> None:
         """Take what is forgotten out of the conversations, and out of what memory holds of them."""
         erase(self._database, needles)
-        for keeper in (self.sessions, self.context, self._hub):
+        for keeper in (self.sessions, self.context.store, self._hub):
             keeper.drop_caches()
 
     async def handle(self, command: Command, body: Any, hub: Hub) -> Any:
@@ -177,10 +152,9 @@ class Engine:
             self._loop.end_lost(session, turn)
         for session in self.sessions.waiting_sessions():
             self._next(session)
-        self._timers.start()
+        self._background(self._timers.run())
         self._background(self._plug_in())
-        if not self._turns:
-            self._titles.rest()
+        self._rest_all()
 
     async def close(self) -> None:
         """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
@@ -189,7 +163,7 @@ class Engine:
         for turn in self._turns.values():
             turn.interrupt()
         self.plugins.close()
-        others = [*self._warming, *self._acting]
+        others = list(self._tasks)
         for task in others:
             task.cancel()
         if tasks:
@@ -199,9 +173,7 @@ class Engine:
         await asyncio.gather(*tasks, *others, return_exceptions=True)
         if self._memory is not None:
             await self._memory.close()
-        await self._titles.close()
         await self.context.close()
-        await self._timers.close()
 
     @property
     def busy(self) -> bool:
@@ -214,10 +186,8 @@ class Engine:
         if body.protocol != schema.VERSION:
             why = f"this exod speaks {schema.VERSION}, the client {body.protocol}"
             raise refused("protocol", "agree on a protocol", why)
-        live = ["events.subscribe", *self._handlers]
-        return schema.HelloResult(
-            schema.VERSION, self._server, self._hub.seq, live, self._hub.first
-        )
+        hub, live = self._hub, ["events.subscribe", *self._handlers]
+        return schema.HelloResult(schema.VERSION, self._server, hub.seq, live, hub.first)
 
     async def on_session_create(self, body: schema.SessionCreate) -> schema.SessionRef:
         cwd = Path(body.cwd) if body.cwd else self._work
@@ -242,14 +212,43 @@ class Engine:
         return schema.SessionGetResult(info, self.sessions.messages(body.session))
 
     async def on_session_resume(self, body: schema.SessionResume) -> schema.SessionRef:
-        self._history.mend(body.session)
+        self.sessions.info(body.session)
+        if body.session not in self._turns and self.sessions.unanswered(body.session):
+            with self._hub.commit(durable=True) as add:  # calls that a crash left without a result
+                self.sessions.mend(add, body.session, self.sessions.last_turn(body.session))
         self.context.touch(body.session)
-        warm = any(task.get_name() == body.session for task in self._warming)
-        if body.prefill and body.session not in self._turns and not warm:
-            if not self._turns:
-                self._titles.rest()  # somebody is about to speak
-            self._background(self._prefill(body.session), body.session)
+        warms = f"prefill {body.session}"
+        if body.prefill and body.session not in self._turns and not self._named(warms):
+            self._rest_all()  # somebody is about to speak
+            self._background(self._prefill(body.session), warms)
         return schema.SessionRef(body.session)
+
+    async def on_search(self, body: schema.Search) -> schema.SearchResult:
+        limit = check_count("search.limit", body.limit, HITS)
+        if body.session is not None:
+            self.sessions.info(body.session)
+        return schema.SearchResult(self.sessions.index.find(body.query, body.session, limit))
+
+    async def on_session_fork(self, body: schema.SessionFork) -> schema.SessionRef:
+        """A fork of a session whose turn runs has what stood when it was made, in whole rounds."""
+        with self._hub.commit(durable=True) as add:
+            fork = self.sessions.fork(body.session, body.at)
+            self.context.store.copy(body.session, fork)
+            add(fork, schema.SessionCreated(self.sessions.info(fork).title))
+            self.sessions.tell(add, fork)
+        return schema.SessionRef(fork)
+
+    async def on_session_undo(self, body: schema.SessionUndo) -> schema.UndoResult:
+        self.sessions.info(body.session)
+        turns = check_count("session.undo.turns", body.turns, 1)
+        if body.session in self._turns:
+            raise refused("turn_running", "undo", "a turn runs in this session; interrupt it first")
+        with self._hub.commit(durable=True) as add:
+            removed = self.sessions.undo(body.session, turns)
+            left = self.sessions.messages(body.session)
+            self.context.forget_after(body.session, left[-1].id if left else "")
+            self.sessions.tell(add, body.session)
+        return schema.UndoResult(removed)
 
     async def _plug_in(self) -> None:
         await in_thread(sweep, self._results)
@@ -257,11 +256,23 @@ class Engine:
         if self._memory is not None:
             await self._memory.start()
 
-    def _background(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
+    def _background(self, work: Coroutine[Any, Any, T], name: str = "") -> asyncio.Task[T]:
         """Do something that may be dropped at any time, in the background."""
         task = asyncio.create_task(work, name=name)
-        self._warming.add(task)
-        task.add_done_callback(self._warming.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _named(self, name: str) -> list[asyncio.Task[Any]]:
+        return [task for task in self._tasks if task.get_name() == name]
+
+    def _rest_all(self) -> None:
+        """Nothing happens now: word titles after a while of that."""
+        for task in self._named("titles"):
+            task.cancel()
+        idle = self._settings.number("titles.idle")
+        if idle and not self._turns and not self._closing:
+            self._background(word(self.sessions, self._hub, self._model, idle), "titles")
 
     async def _rest(self, session: str) -> None:
         """After a turn: fold while nobody waits, and let the server compute the new prefix."""
@@ -283,7 +294,7 @@ class Engine:
 
     async def on_turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
         self.sessions.info(body.session)
-        text = check_text(body.text)
+        text = spoken(body.text)
         message = check_id(body.message) if body.message is not None else new_id()
         if known := self.sessions.sent(body.session, message):
             return schema.TurnSendResult(True, known)
@@ -305,7 +316,7 @@ class Engine:
     async def on_turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
         self.sessions.info(body.session)
         turn = self._turns.get(body.session)
-        acting = [task for task in self._acting if task.get_name() == body.session]
+        acting = self._named(f"tool {body.session}")
         for task in acting:
             task.cancel()
         if turn is not None:
@@ -317,8 +328,8 @@ class Engine:
         return schema.Nothing()
 
     def _run(self, turn: Turn) -> None:
-        self._titles.pause()
         self._turns[turn.session] = turn
+        self._rest_all()
         turn.task = asyncio.create_task(self._turn(turn))
         turn.task.add_done_callback(lambda task: self._ended(turn))
 
@@ -336,8 +347,7 @@ class Engine:
         if self._turns.get(turn.session) is turn:
             del self._turns[turn.session]
             self._next(turn.session)
-            if not self._turns and not self._closing:
-                self._titles.rest()
+            self._rest_all()
             if turn.session not in self._turns and not self._closing:
                 self._background(self._rest(turn.session), f"rest {turn.session}")
 
@@ -376,9 +386,7 @@ class Engine:
         self.sessions.info(body.session)
         await self.plugins.ready()
         call = Call(new_id(), body.tool, body.args)
-        task = asyncio.create_task(self._loop.act(body.session, call), name=body.session)
-        self._acting.add(task)
-        task.add_done_callback(self._acting.discard)
+        task = self._background(self._loop.act(body.session, call), f"tool {body.session}")
         try:
             await asyncio.wait({task})
         finally:
@@ -388,11 +396,8 @@ class Engine:
     async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
         await self.plugins.ready()
-        rows = [
-            {"name": name, "description": command.description}
-            for name, command in sorted(self._registry.commands.items())
-        ]
-        return schema.CommandsResult(rows)
+        found = sorted(self._registry.commands.items())
+        return schema.CommandsResult([{"name": a, "description": b.description} for a, b in found])
 
     async def on_command_run(self, body: schema.CommandRun) -> schema.AnyResult:
         await self.plugins.ready()
@@ -419,16 +424,14 @@ class Engine:
     async def on_skills_list(self, body: schema.SkillsList) -> schema.Rows:
         await self.plugins.ready()
         skills = self._registry.skills.values()
-        rows = [{"name": s.name, "description": s.description, "path": str(s.path)} for s in skills]
-        return schema.Rows(rows)
+        return schema.Rows([vars(skill) | {"path": str(skill.path)} for skill in skills])
 
     async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
         found = {}
         for key in body.keys if body.keys is not None else BY_NAME:
             value, origin = self._settings.origin(key)
-            row = BY_NAME[key]
-            found[key] = {"value": value, "origin": origin}
-            found[key] |= {"unit": row.unit, "meaning": row.meaning}
+            more = {"unit": BY_NAME[key].unit, "meaning": BY_NAME[key].meaning}
+            found[key] = {"value": value, "origin": origin, **more}
         return schema.ConfigResult(found)
 
     async def on_config_set(self, body: schema.ConfigSet) -> schema.ConfigSaved:
@@ -451,11 +454,3 @@ def opening(prompts: Path) -> list[dict[str, Any]]:
         role = "user" if line.startswith("> ") else "assistant"
         messages.append({"role": role, "content": line.removeprefix("> ")})
     return messages
-
-
-def _rules(settings: Settings) -> Rules:
-    return Rules(
-        rounds=settings.count("turn.rounds"),
-        retries=settings.count("turn.retries"),
-        join=settings.count("deltas.join_ms") / 1000,
-    )

@@ -79,30 +79,23 @@ class Turn:
             self.task.cancel()
 
 
+@dataclass
 class Loop:
-    """Runs turns; holds no state between them."""
+    """Runs turns; holds no state between them. `opening` is what every request begins with: the system
+    prompt, then examples that show a small model the tone (3 more of 16 plain questions came out right
+    with them)."""
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        hub: Hub,
-        model: Model,
-        actions: Actions,
-        slots: Slots,
-        plan: Callable[[str], Plan],
-        context: ContextEngine,
-        opening: list[dict[str, Any]],
-        rules: Rules,
-        closed: tuple[Path, ...] = (),
-        results: Path | None = None,
-    ) -> None:
-        """`opening` is what every request begins with: the system prompt, then examples that show a
-        small model the tone (3 more of 16 plain questions came out right with them)."""
-        self._context = context
-        self._sessions, self._hub, self._model = sessions, hub, model
-        self._actions, self._slots, self._plan = actions, slots, plan
-        self._opening, self._rules = opening, rules
-        self._closed, self._results = closed, results
+    _sessions: Sessions
+    _hub: Hub
+    _model: Model
+    _actions: Actions
+    _slots: Slots
+    _plan: Callable[[str], Plan]
+    _context: ContextEngine
+    _opening: list[dict[str, Any]]
+    _rules: Rules
+    _closed: tuple[Path, ...] = ()
+    _results: Path | None = None
 
     def accept(self, turn: Turn, message: str, waiting: Waiting | None = None) -> None:
         """Make the person's words durable: message, events, running mark in one FULL commit."""
@@ -112,8 +105,7 @@ class Loop:
             if waiting is not None:
                 self._sessions.take(waiting)
             else:
-                facts = (turn.session, turn.id, message, turn.text, turn.channel)
-                self._sessions.accept(*facts)
+                self._sessions.accept(turn.session, turn.id, message, turn.text, turn.channel)
             self._sessions.say(add, turn.session, turn.id, said)
             self._sessions.begin(turn.session, turn.id, title_of(turn.text))
             add(turn.session, schema.TurnStarted(turn.id))
@@ -156,11 +148,14 @@ class Loop:
         if turn.recalled.answer and plan.kind == "question":
             self._store(turn, Message(new_id(), "assistant", turn.recalled.answer))
             return "end"
+        code, why = "rounds", f"stopped after {self._rules.rounds} rounds of tools"
         for _ in range(self._rules.rounds):
             done = await self._ask(turn)
             if not done.calls:
                 return "length" if done.reason == "length" else "end"
-            calls, faults = read_calls(done.calls, self._call_ids(turn.session))
+            known = self._sessions.messages(turn.session)
+            taken = {call.id for message in known for call in message.calls or []}
+            calls, faults = read_calls(done.calls, taken)
             results = await self._round(turn, turn.message, turn.said, calls, faults)
             self._steer(turn)
             failed = [
@@ -169,11 +164,9 @@ class Loop:
                 if not result.ok
             ]
             if turn.failures.note(failed):
-                text = "stopped: the model repeats a tool call that fails"
-                self._hub.publish(turn.session, Notice("warning", "repeating", text))
-                return "rounds"
-        text = f"stopped after {self._rules.rounds} rounds of tools"
-        self._hub.publish(turn.session, Notice("warning", "rounds", text))
+                code, why = "repeating", "stopped: the model repeats a tool call that fails"
+                break
+        self._hub.publish(turn.session, Notice("warning", code, why))
         return "rounds"
 
     async def _ask(self, turn: Turn) -> Done:
@@ -212,17 +205,12 @@ class Loop:
             opening[0] = opening[0] | {"content": text}
         specs = self._actions.tools.specs(self._sessions.toolsets(session))
         tools = [spec.openai() for spec in specs]
-        built = await self._context.build(
-            session, opening, tools, recall=recalled, shrink=shrink, wait=wait
-        )
+        more: dict[str, Any] = {"recall": recalled, "shrink": shrink, "wait": wait}
+        built = await self._context.build(session, opening, tools, **more)
         messages = await self._slots.reshape(session, built)
         # a plugin that reshapes may touch what is the same for all: then nothing is
         fixed = len(opening) if messages[: len(opening)] == opening else 0
         return Request(messages, tools, limits.reply, session, fixed)
-
-    def _call_ids(self, session: str) -> set[str]:
-        messages = self._sessions.messages(session)
-        return {call.id for message in messages for call in message.calls or []}
 
     async def _stream(self, turn: Turn, request: Request) -> Done:
         def joiner(delta: type[schema.MessageDelta | schema.ReasoningDelta]) -> Joiner:
@@ -243,11 +231,9 @@ class Loop:
                 turn.shown = True
                 if isinstance(event, Text):
                     turn.said += event.text
-                    texts.feed(event.text)
-                else:
-                    reasonings.feed(event.text)
-        texts.flush()
-        reasonings.flush()
+                (texts if isinstance(event, Text) else reasonings).feed(event.text)
+        for each in turn.joiners:
+            each.flush()
         turn.joiners = []
         if done is None:
             raise ExoError("read the reply", "the model's stream has no end")
@@ -304,14 +290,8 @@ class Loop:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
                 loop.call_soon_threadsafe(show, text)
 
-        context = Context(
-            session,
-            self._sessions.cwd(session),
-            emit,
-            self._results,
-            self._closed,
-            self._sessions.toolsets(session),
-        )
+        cwd, toolsets = self._sessions.cwd(session), self._sessions.toolsets(session)
+        context = Context(session, cwd, emit, self._results, self._closed, toolsets)
         outcome = await self._actions.run(call, context)
         await asyncio.sleep(0)  # output that is on its way stands before the result
         return outcome
@@ -362,6 +342,5 @@ class Loop:
             add(turn.session, schema.TurnCompleted(turn.id, reason, *facts, fault, ids))
             end = {"stop_reason": reason, "kind": turn.kind or "", "text": turn.reply or turn.said}
             self._sessions.outbox.put("outcome", f"{turn.id}:end", turn.session, turn.id, **end)
-            info = self._sessions.info(turn.session)
-            add(turn.session, schema.SessionUpdated(info.title, info.turns, info.updated))
+            self._sessions.tell(add, turn.session)
         turn.said = ""

@@ -35,17 +35,16 @@ class Outbox:
     """Owns the table `outbox`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+        self._database, self.clock = database, clock
 
     def put(self, kind: str, key: str, session: str, turn: str, /, **body: Any) -> None:
         """Add a row, once; inside the transaction of what it tells of."""
         facts = {"session": session, "turn": turn} | body
         text = sendable(json.dumps(facts, ensure_ascii=False))
-        self._database.link.execute(
-            "INSERT OR IGNORE INTO outbox (key, kind, session, turn, ts, body)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (key, kind, session, turn, self._clock.now_ms(), text),
-        )
+        columns = "key, kind, session, turn, ts, body"
+        query = f"INSERT OR IGNORE INTO outbox ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
+        row = key, kind, session, turn, self.clock.now_ms(), text
+        self._database.link.execute(query, row)
 
     def rows(self) -> list[Row]:
         """The oldest rows, in the order they were put."""

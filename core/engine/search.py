@@ -58,10 +58,8 @@ class Index:
 
     def remove(self, rows: list[int]) -> None:
         """Forget rows of messages; to be called before they are deleted."""
-        query = (
-            "INSERT INTO search (search, rowid, text) SELECT 'delete', n, text FROM texts"
-            " WHERE n = ?"
-        )
+        columns = "INSERT INTO search (search, rowid, text)"
+        query = f"{columns} SELECT 'delete', n, text FROM texts WHERE n = ?"
         self._database.link.executemany(query, [(n,) for n in rows])
 
     def find(self, query: str, session: str | None, limit: int) -> list[Hit]:

@@ -12,14 +12,16 @@ import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ProtocolError
 from exo.core.base.sqlite import Database
 from exo.core.engine.outbox import Outbox
 from exo.core.engine.search import Index, searchable
-from exo.core.protocol.codec import from_json, refused, sendable, to_json
-from exo.core.protocol.schema import Call, Message, MessageCompleted, SessionInfo, ToolResult, Usage
+from exo.core.protocol import schema
+from exo.core.protocol.codec import read_message, refused, sendable, to_json
+from exo.core.protocol.schema import Call, Message, SessionInfo, ToolResult, Usage
 
 FORMAT = 1
 CACHED = 4  # sessions whose messages stay decoded
@@ -65,11 +67,9 @@ class Sessions:
         """Add a session row; returns its id. It sees the tools of `toolsets` only (None: all)."""
         id_, now = new_id(), self._clock.now_ms()
         names = None if toolsets is None else " ".join(toolsets)
-        self._database.link.execute(
-            "INSERT INTO sessions (id, title, cwd, created, updated, toolsets)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (id_, title, str(cwd), now, now, names),
-        )
+        columns = "id, title, cwd, created, updated, toolsets"
+        query = f"INSERT INTO sessions ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
+        self._database.link.execute(query, (id_, title, str(cwd), now, now, names))
         return id_
 
     def info(self, session: str) -> SessionInfo:
@@ -101,7 +101,7 @@ class Sessions:
         query = "SELECT n, data FROM messages WHERE session = ? AND n > ? ORDER BY n"
         for n, data in self._database.rows(query, session, last):
             last = n
-            known.append(from_json(Message, json.loads(data), "message"))
+            known.append(read_message(data))
         if not self._database.link.in_transaction:  # else its rows may yet be rolled back
             self._cache.pop(session, None)
             self._cache[session] = (last, known)
@@ -114,17 +114,20 @@ class Sessions:
         data = sendable(json.dumps(to_json(message), ensure_ascii=False))
         now = self._clock.now_ms()
         link = self._database.link
-        row = link.execute(
-            "INSERT INTO messages (id, session, turn, created, data) VALUES (?, ?, ?, ?, ?)",
-            (message.id, session, turn, created or now, data),
-        )
+        query = "INSERT INTO messages (id, session, turn, created, data) VALUES (?, ?, ?, ?, ?)"
+        row = link.execute(query, (message.id, session, turn, created or now, data))
         self.index.add(int(row.lastrowid or 0))
         link.execute("UPDATE sessions SET updated = ? WHERE id = ?", (now, session))
 
     def say(self, add: Callable[..., None], session: str, turn: str, message: Message) -> None:
         """Append a message and tell of it; `add` is that of the commit (see Hub.commit)."""
         self.add(session, turn, message)
-        add(session, MessageCompleted(turn, message))
+        add(session, schema.MessageCompleted(turn, message))
+
+    def tell(self, add: Callable[..., None], session: str) -> None:
+        """Tell what the session is called and how long it has become."""
+        info = self.info(session)
+        add(session, schema.SessionUpdated(info.title, info.turns, info.updated))
 
     def mend(self, add: Callable[..., None], session: str, turn: str) -> None:
         """Answer the calls that were left without a result, if the last message has such."""
@@ -135,7 +138,7 @@ class Sessions:
         """See the function of that name; reads the last message alone."""
         query = "SELECT data FROM messages WHERE session = ? ORDER BY n DESC LIMIT 1"
         rows = self._database.rows(query, session)
-        return unanswered([from_json(Message, json.loads(row[0]), "message") for row in rows])
+        return unanswered([read_message(row[0]) for row in rows])
 
     def sent(self, session: str, message: str) -> str:
         """The turn of a message of the person that was accepted already (and maybe undone since), ""
@@ -162,7 +165,7 @@ class Sessions:
             end = next((n for n, row in enumerate(rows, 1) if row[0] == at), 0)
             if not end:
                 raise refused("unknown_message", f"fork at {at!r}", "the session has none such")
-        copies = [from_json(Message, json.loads(row[3]), "message") for row in rows[: end + 1]]
+        copies = [read_message(row[3]) for row in rows[: end + 1]]
         if len(copies) > end and not copies[end - 1].calls:
             del copies[end:]
         fork = self.create(info.title, self.cwd(session), self.toolsets(session))
@@ -189,11 +192,11 @@ class Sessions:
         numbers = [n for n, _ in rows]
         self.index.remove(numbers)
         link = self._database.link
-        link.executemany(
+        for query in (
             "INSERT INTO undone SELECT id, session, turn FROM messages WHERE n = ?",
-            [(n,) for n in numbers],
-        )
-        link.executemany("DELETE FROM messages WHERE n = ?", [(n,) for n in numbers])
+            "DELETE FROM messages WHERE n = ?",
+        ):
+            link.executemany(query, [(n,) for n in numbers])
         for turn in sorted(gone):
             self.outbox.put("verdict", f"{turn}:undo", session, turn, verdict="reject", via="undo")
         link.execute(
@@ -211,10 +214,8 @@ class Sessions:
     def begin(self, session: str, turn: str, title: str) -> None:
         """Mark `turn` as running; the first turn of an untitled session gives it `title`."""
         link = self._database.link
-        link.execute(
-            "INSERT OR IGNORE INTO untitled SELECT id FROM sessions WHERE id = ? AND title = ''",
-            (session,),
-        )
+        query = "INSERT OR IGNORE INTO untitled SELECT id FROM sessions WHERE id = ? AND title = ''"
+        link.execute(query, (session,))
         link.execute(
             "UPDATE sessions SET running = ?, turns = turns + 1,"
             " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
@@ -274,10 +275,8 @@ class Sessions:
     def wait(self, session: str, row: Waiting, channel: str) -> None:
         """Keep an accepted message until its time comes."""
         self.accept(session, row.turn, row.message, row.text, channel)
-        self._database.link.execute(
-            "INSERT INTO waiting (session, turn, message, text, mode) VALUES (?, ?, ?, ?, ?)",
-            (session, row.turn, row.message, row.text, row.mode),
-        )
+        query = "INSERT INTO waiting (session, turn, message, text, mode) VALUES (?, ?, ?, ?, ?)"
+        self._database.link.execute(query, (session, *astuple(row)))
 
     def waiting(self, session: str, mode: str = "") -> list[Waiting]:
         query = "SELECT turn, message, text, mode FROM waiting WHERE session = ? ORDER BY n"
@@ -312,12 +311,9 @@ def title_of(text: str) -> str:
 
 def added(a: Usage, b: Usage) -> Usage:
     """The sum; its cost is None until one of them had a price."""
-    return Usage(
-        a.prompt_tokens + b.prompt_tokens,
-        a.completion_tokens + b.completion_tokens,
-        a.cached_tokens + b.cached_tokens,
-        None if a.cost is None and b.cost is None else (a.cost or 0) + (b.cost or 0),
-    )
+    pairs = zip(astuple(a), astuple(b), strict=True)
+    sums: list[Any] = [None if x is y is None else (x or 0) + (y or 0) for x, y in pairs]
+    return Usage(*sums)
 
 
 def check_count(where: str, count: int | None, default: int) -> int:
@@ -328,7 +324,7 @@ def check_count(where: str, count: int | None, default: int) -> int:
     return count
 
 
-def check_text(text: str) -> str:
+def spoken(text: str) -> str:
     """Return what a person said without control characters. Raises ProtocolError empty_text when
     nothing is left that could be seen."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from pathlib import Path
 
 from exo.core.base.errors import ExoError
 from exo.core.engine.sessions import Sessions, title_of
@@ -18,57 +19,28 @@ _HEAD = 600  # characters of the first exchange that the model sees, of each sid
 _STRIP = " \t\"'`*#_„“”«»‘’‹›「」『』《》.。:：-–—"
 
 
-class Titles:
-    """`rest` when nothing runs, `pause` when something starts."""
+async def word(sessions: Sessions, hub: Hub, model: Model, idle: float) -> None:
+    """Word what has no title yet, once `idle` seconds have passed; to be cancelled when something starts."""
+    await asyncio.sleep(idle)
+    prompt = (Path(__file__).with_name("prompts") / "title.md").read_text().strip()
+    with contextlib.suppress(ExoError):  # the first words stay; the next rest tries again
+        for session in sessions.untitled():
+            said = [m for m in sessions.messages(session) if m.text and m.role != "tool"][:2]
+            talk = "\n".join(f"{m.role}: {m.text[:_HEAD]}" for m in said)
+            title = clean(await _ask(model, prompt, f"{talk}\n\nTitle:")) if said else ""
+            with hub.commit() as add:
+                sessions.retitle(session, title)
+                if title:
+                    add(session, SessionUpdated(title))
 
-    def __init__(
-        self, sessions: Sessions, hub: Hub, model: Model, prompt: str, idle: float
-    ) -> None:
-        """`idle` is the seconds of rest before a title is worded; 0 for never."""
-        self._sessions, self._hub, self._model = sessions, hub, model
-        self._prompt, self._idle = prompt, idle
-        self._task: asyncio.Task[None] | None = None
 
-    def rest(self) -> None:
-        """Word what has no title yet, once `idle` seconds have passed undisturbed."""
-        self.pause()
-        if self._idle:
-            self._task = asyncio.create_task(self._run())
-
-    def pause(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
-    async def close(self) -> None:
-        self.pause()
-        if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _run(self) -> None:
-        await asyncio.sleep(self._idle)
-        with contextlib.suppress(ExoError):  # the first words stay; the next rest tries again
-            for session in self._sessions.untitled():
-                title = clean(await self._word(session))
-                with self._hub.commit() as add:
-                    self._sessions.retitle(session, title)
-                    if title:
-                        add(session, SessionUpdated(title))
-
-    async def _word(self, session: str) -> str:
-        """What the model answers, "" for a session without words."""
-        said = [m for m in self._sessions.messages(session) if m.text and m.role != "tool"][:2]
-        if not said:
-            return ""
-        talk = "\n".join(f"{m.role}: {m.text[:_HEAD]}" for m in said)
-        messages = [
-            {"role": "system", "content": self._prompt},
-            {"role": "user", "content": f"{talk}\n\nTitle:"},
-        ]
-        text = ""
-        async for event in self._model.stream("aux", Request(messages, max_tokens=24)):
-            if isinstance(event, Text):
-                text += event.text
-        return text
+async def _ask(model: Model, prompt: str, talk: str) -> str:
+    messages = [{"role": "system", "content": prompt}, {"role": "user", "content": talk}]
+    text = ""
+    async for event in model.stream("aux", Request(messages, max_tokens=24)):
+        if isinstance(event, Text):
+            text += event.text
+    return text
 
 
 def clean(text: str) -> str:

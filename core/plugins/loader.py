@@ -90,17 +90,15 @@ class Plugins:
         return rows
 
     async def _load_all(self) -> None:
-        await self._load_found()
+        if self._folder is not None:
+            await self._load_found(self._folder)
         for name, register in self._fallbacks.items():
             try:
                 self.builtin(name, register)
             except ValueError as error:
                 self._records[name] = Record(name, "built in", state="off", error=str(error))
 
-    async def _load_found(self) -> None:
-        folder = self._folder
-        if folder is None:
-            return
+    async def _load_found(self, folder: Path) -> None:
         try:
             found = await within(self._timeout, in_thread(lambda: list(_find(folder))))
         except Exception as error:  # noqa: BLE001 - no plugin is worth the core
@@ -183,9 +181,8 @@ def _read_manifest(path: Path, record: Record) -> None:
 def _register(ctx: PluginContext, plugin: Any) -> None:
     """Call register(ctx) of a module (or the function itself), then take its functions marked @hook."""
     register = plugin if inspect.isfunction(plugin) else getattr(plugin, "register", None)
-    marked = [
-        each for each in vars(plugin).values() if getattr(each, "__exo_hook__", False) is True
-    ]
+    every = vars(plugin).values()
+    marked = [each for each in every if getattr(each, "__exo_hook__", False) is True]
     if register is None and not marked:
         raise ValueError("it has neither register(ctx) nor a function marked @hook")
     if register is not None:

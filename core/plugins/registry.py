@@ -17,7 +17,7 @@ from typing import Any
 
 from exo.core.base.errors import ExoError
 from exo.core.plugins.hooks import Hook, Hooks, check_name
-from exo.core.toolbox.registry import Context, Toolbox, ToolSpec
+from exo.core.toolbox.registry import Context, Handler, Toolbox, ToolSpec
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what model providers accept
@@ -67,17 +67,13 @@ class PluginContext:
         more = {"toolset": self.name, "risk": "medium" if more.get("needs") else "low"} | more
         self.register_tool(spec_of(function, name, **more))
 
-    def register_hook(
-        self, name: str, function: Callable[..., Any], *, guard: bool = False
-    ) -> None:
+    def register_hook(self, name: str, function: Handler, *, guard: bool = False) -> None:
         """Hang `function` at a hook. A guard that fails or takes too long blocks the call. Raises
         ValueError for a name that is no hook."""
         check_name(name)
         self.items.append(("hook", name, Hook(name, self.name, function, guard)))
 
-    def register_command(
-        self, name: str, handler: Callable[..., Any], description: str = ""
-    ) -> None:
+    def register_command(self, name: str, handler: Handler, description: str = "") -> None:
         """Offer a command for `command.run`."""
         self._add("command", name, Command(name, description, handler))
 
@@ -148,19 +144,16 @@ class Registry:
             if table != "hook" and (table, name) in owners:
                 raise ValueError(f"register {table} {name}: it is taken by {owners[table, name]}")
             owners[table, name] = ctx.name
-        tables: dict[str, dict[str, Any]] = {
-            "command": self.commands,
-            "skill": self.skills,
-            "slot": self.slots,
-            "channel": self.channels.table,
+        take: dict[str, Callable[[str, Any], None]] = {
+            "tool": lambda name, item: self.tools.register(item),
+            "hook": lambda name, item: self.hooks.add(item),
+            "command": self.commands.__setitem__,
+            "skill": self.skills.__setitem__,
+            "slot": self.slots.__setitem__,
+            "channel": self.channels.table.__setitem__,
         }
         for table, name, item in ctx.items:
-            if table == "tool":
-                self.tools.register(item)
-            elif table == "hook":
-                self.hooks.add(item)
-            else:
-                tables[table][name] = item
+            take[table](name, item)
         self.owners = owners
         return [f"{table} {name}" for table, name, _ in ctx.items]
 
@@ -182,18 +175,14 @@ def spec_of(function: Callable[..., Any], name: str = "", **more: Any) -> ToolSp
         properties[row.name] = rule
         if row.default is row.empty:
             required.append(row.name)
-    parameters = {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
+    parameters = {"type": "object", "properties": properties, "required": required}
 
     def bare(context: Context, **args: Any) -> Any:
         return function(**args)
 
     text = (inspect.getdoc(function) or name.replace("_", " ")).split("\n\n")[0].replace("\n", " ")
-    return ToolSpec(name, text, parameters, function if "context" in rows else bare, **more)
+    handler = function if "context" in rows else bare
+    return ToolSpec(name, text, parameters | {"additionalProperties": False}, handler, **more)
 
 
 def _rule(hint: Any) -> dict[str, Any] | None:

@@ -29,19 +29,15 @@ class MemoryProvider(Protocol):
 
     def pack(self, session: str) -> str:
         """What stands in every request behind the base prompt; "" for nothing."""
-        ...
 
     def recall(self, session: str, text: str) -> str | Remembered:
         """What is remembered to this message of the person; stands right before it, once."""
-        ...
 
     def heard(self, session: str, said: str, replied: str) -> None:
         """Told of each exchange once its turn has ended."""
-        ...
 
     def tools(self) -> list[ToolSpec]:
         """Its own tools; asked once, when it takes the slot. Not async."""
-        ...
 
 
 class ContextEngine(Protocol):
@@ -49,11 +45,9 @@ class ContextEngine(Protocol):
 
     def reshape(self, session: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         """The messages (OpenAI chat shape) of a request as they are to be sent; None: as they are."""
-        ...
 
     def used(self, session: str, usage: Usage) -> None:
         """Told after each turn what it cost."""
-        ...
 
 
 class Slots:
@@ -80,8 +74,7 @@ class Slots:
 
     async def reshape(self, session: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """`messages`, or what the context engine made of them when that is a list of messages."""
-        given = [dict(message) for message in messages]
-        value = await self._call("context", "reshape", session, given)
+        value = await self._call("context", "reshape", session, [dict(each) for each in messages])
         whole = isinstance(value, list) and all(
             isinstance(each, dict) and isinstance(each.get("role"), str) for each in value
         )

@@ -11,7 +11,7 @@ import typing
 from typing import Any, Literal, TypeVar
 
 from exo.core.base.errors import ProtocolError
-from exo.core.protocol.schema import COMMANDS, Command, Error, Event, Response
+from exo.core.protocol.schema import COMMANDS, Command, Error, Event, Message, Response
 
 T = TypeVar("T")
 DEPTH = 100  # how deep objects and lists may lie in each other: far from Python's own limit
@@ -34,7 +34,7 @@ def read_json(raw: bytes | str) -> Any:
     """Return the value of `raw`, which can then be saved and sent on. Raises ValueError for what is
     no JSON, for twin keys, lone surrogates, numbers past a float's range, and nesting over DEPTH."""
     try:
-        value = json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+        value = json.loads(raw, object_pairs_hook=_no_twins)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
@@ -76,9 +76,7 @@ def sendable(text: str) -> str:
 
 def encode(envelope: Command | Response | Event) -> bytes:
     """One line of JSON, without the line's end."""
-    value = {item.name: getattr(envelope, item.name) for item in dataclasses.fields(envelope)}
-    if isinstance(envelope, Response):
-        value = to_json(envelope)
+    value = to_json(envelope) if isinstance(envelope, Response) else vars(envelope)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")  # a model may send half a surrogate pair
 
@@ -86,11 +84,15 @@ def encode(envelope: Command | Response | Event) -> bytes:
 def to_json(value: Any) -> Any:
     """Return a dataclass (and what it holds) as plain JSON values; absent optionals stay out."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        pairs = ((item.name, getattr(value, item.name)) for item in dataclasses.fields(value))
-        return {name: to_json(item) for name, item in pairs if item is not None}
+        return {name: to_json(item) for name, item in vars(value).items() if item is not None}
     if isinstance(value, list):
         return [to_json(item) for item in value]
     return value
+
+
+def read_message(data: str) -> Message:
+    """A message as it was saved."""
+    return from_json(Message, json.loads(data), "message")
 
 
 def from_json(cls: type[T], value: Any, where: str, code: str = "bad_body") -> T:
@@ -98,18 +100,18 @@ def from_json(cls: type[T], value: Any, where: str, code: str = "bad_body") -> T
     if not isinstance(value, dict):
         raise refused(code, where, "an object is wanted")
     hints: dict[str, Any] = _hints(typing.cast(Any, cls))
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     if unknown := sorted(value.keys() - hints.keys()):
         raise refused(code, where, f"there is no field {unknown[0]!r}")
-    built = {}
-    for item in fields:
-        if item.name in value:
-            built[item.name] = _convert(
-                hints[item.name], value[item.name], f"{where}.{item.name}", code
-            )
-        elif item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
+    needed = dataclasses.MISSING
+    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if item.name not in value and item.default is needed and item.default_factory is needed:
             raise refused(code, where, f"the field {item.name!r} is missing")
-    return cls(**built)
+    return cls(
+        **{
+            name: _convert(hints[name], each, f"{where}.{name}", code)
+            for name, each in value.items()
+        }
+    )
 
 
 @functools.cache
@@ -145,17 +147,13 @@ def _convert(hint: Any, value: Any, where: str, code: str) -> Any:
 def _union(args: tuple[Any, ...], value: Any, where: str, code: str) -> Any:
     if value is None and type(None) in args:
         return None
-    first: ProtocolError | None = None
+    faults = []
     for each in (item for item in args if item is not type(None)):
         try:
             return _convert(each, value, where, code)
         except ProtocolError as error:
-            first = first or error
-    raise first or refused(code, where, "no type fits")
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+            faults.append(error)
+    raise faults[0]
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

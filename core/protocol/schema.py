@@ -6,21 +6,41 @@ optional fields. The registries refuse a 31st command or event: a surface that a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, dataclass_transform
+from typing import Any, Literal, dataclass_transform
 
 VERSION = 1
 LIMIT = 30  # command types, and event types, at the most
 
-T = TypeVar("T", bound=type[Any])
 COMMANDS: dict[str, type] = {}
 RESULTS: dict[str, type] = {}
 EVENTS: dict[str, type] = {}
 
 
-@dataclass(frozen=True)
-class Command:
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Shape:
+    """What is derived from it becomes a frozen dataclass; the body of a command (`result` None: an empty
+    object) or of an event is registered under its name."""
+
+    def __init_subclass__(
+        cls, command: str = "", result: type | None = None, event: str = ""
+    ) -> None:
+        dataclass(frozen=True)(cls)
+        if command:
+            register(COMMANDS, command, cls)
+            RESULTS[command] = result or Nothing
+        if event:
+            register(EVENTS, event, cls)
+
+
+def register(table: dict[str, type], name: str, cls: type) -> None:
+    """Raises ValueError for a name that is taken, and for one too many."""
+    if name in table or len(table) >= LIMIT:
+        raise ValueError(f"register {name}: twice, or more than {LIMIT} of its sort")
+    table[name] = cls
+
+
+class Command(Shape):
     """A client asks for something. `id` is the client's, and comes back in the Response."""
 
     id: str
@@ -28,16 +48,14 @@ class Command:
     body: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Error:
+class Error(Shape):
     """`code` is a stable word to compare; `message` is for a person."""
 
     code: str
     message: str
 
 
-@dataclass(frozen=True)
-class Response:
+class Response(Shape):
     """The one answer to one Command: `result` when ok, else `error`."""
 
     id: str
@@ -46,8 +64,7 @@ class Response:
     error: Error | None = None
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Shape):
     """Something that happened. `seq` rises by one over the whole stream; `ts` is ms UTC."""
 
     id: str
@@ -58,39 +75,14 @@ class Event:
     body: dict[str, Any]
 
 
-def _register(table: dict[str, type], name: str) -> Callable[[T], T]:
-    def keep(cls: T) -> T:
-        if name in table or len(table) >= LIMIT:
-            raise ValueError(f"register {name}: twice, or more than {LIMIT} of its sort")
-        table[name] = dataclass(frozen=True)(cls)
-        return cls
-
-    return keep
-
-
-@dataclass_transform(frozen_default=True)
-def command(name: str, result: type | None = None) -> Callable[[T], T]:
-    """Register a command's body class and the class of its result (None: an empty object)."""
-    RESULTS[name] = result or Nothing
-    return _register(COMMANDS, name)
-
-
-@dataclass_transform(frozen_default=True)
-def event(name: str) -> Callable[[T], T]:
-    """Register an event's body class."""
-    return _register(EVENTS, name)
-
-
 # ---- values that several bodies share ------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Nothing:
+class Nothing(Shape):
     """No fields."""
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Shape):
     """A tool call that the assistant made; `args` is the object that the tool was given."""
 
     id: str
@@ -98,8 +90,7 @@ class Call:
     args: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class ToolResult:
+class ToolResult(Shape):
     """What a call came to; `ok` is false for an error, whose text the model sees too."""
 
     call: str
@@ -107,8 +98,7 @@ class ToolResult:
     text: str
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(Shape):
     """One message of a session. `interrupted` marks text that was cut off."""
 
     id: str
@@ -119,8 +109,7 @@ class Message:
     interrupted: bool | None = None
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(Shape):
     """Tokens of a turn, summed over its model calls; `cached_tokens` were not computed again."""
 
     prompt_tokens: int = 0
@@ -129,8 +118,7 @@ class Usage:
     cost: float | None = None
 
 
-@dataclass(frozen=True)
-class SessionInfo:
+class SessionInfo(Shape):
     """A fork names its `parent` and the parent's message that it goes on from."""
 
     id: str
@@ -142,13 +130,11 @@ class SessionInfo:
     forked_at: str | None = None
 
 
-@dataclass(frozen=True)
-class SessionRef:
+class SessionRef(Shape):
     session: str
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(Shape):
     """A message that was found; what matched stands between « and » in `snippet`."""
 
     session: str
@@ -159,8 +145,7 @@ class Hit:
 # ---- results -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class HelloResult:
+class HelloResult(Shape):
     """`first` is the lowest number that can still be replayed."""
 
     protocol: int
@@ -170,100 +155,84 @@ class HelloResult:
     first: int = 1
 
 
-@dataclass(frozen=True)
-class SessionListResult:
+class SessionListResult(Shape):
     sessions: list[SessionInfo]
 
 
-@dataclass(frozen=True)
-class SessionGetResult:
+class SessionGetResult(Shape):
     session: SessionInfo
     messages: list[Message]
 
 
-@dataclass(frozen=True)
-class UndoResult:
+class UndoResult(Shape):
     """How many turns were removed."""
 
     removed: int
 
 
-@dataclass(frozen=True)
-class TurnSendResult:
+class TurnSendResult(Shape):
     accepted: bool
     turn: str
 
 
-@dataclass(frozen=True)
-class InterruptResult:
+class InterruptResult(Shape):
     interrupted: bool
 
 
-@dataclass(frozen=True)
-class SubscribeResult:
+class SubscribeResult(Shape):
     seq: int
     first: int
 
 
-@dataclass(frozen=True)
-class SearchResult:
+class SearchResult(Shape):
     hits: list[Hit]
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Shape):
     """A list whose rows belong to the subsystem that answers."""
 
     rows: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class ModelsResult:
+class ModelsResult(Shape):
     models: list[dict[str, Any]]
     roles: dict[str, list[str]]
 
 
-@dataclass(frozen=True)
-class ToolsResult:
+class ToolsResult(Shape):
     tools: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class CommandsResult:
+class CommandsResult(Shape):
     commands: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class ConfigResult:
+class ConfigResult(Shape):
     """name -> {value, origin, unit, meaning}"""
 
     settings: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class ConfigSaved:
+class ConfigSaved(Shape):
     """`counts` says from when on the value is used."""
 
     counts: str = "from the next start"
 
 
-@dataclass(frozen=True)
-class AnyResult:
+class AnyResult(Shape):
     result: dict[str, Any]
 
 
 # ---- commands ------------------------------------------------------------------------------------
 
 
-@command("hello", HelloResult)
-class Hello:
+class Hello(Shape, command="hello", result=HelloResult):
     protocol: int
     client: str
     capabilities: dict[str, Any] | None = None
 
 
-@command("session.create", SessionRef)
-class SessionCreate:
+class SessionCreate(Shape, command="session.create", result=SessionRef):
     """`toolsets` narrows the tools that the session sees."""
 
     title: str | None = None
@@ -271,40 +240,34 @@ class SessionCreate:
     toolsets: list[str] | None = None
 
 
-@command("session.list", SessionListResult)
-class SessionList:
+class SessionList(Shape, command="session.list", result=SessionListResult):
     limit: int | None = None
 
 
-@command("session.get", SessionGetResult)
-class SessionGet:
+class SessionGet(Shape, command="session.get", result=SessionGetResult):
     session: str
 
 
-@command("session.resume", SessionRef)
-class SessionResume:
+class SessionResume(Shape, command="session.resume", result=SessionRef):
     """`prefill` computes what the next request begins with, for a person who is about to speak."""
 
     session: str
     prefill: bool | None = None
 
 
-@command("session.fork", SessionRef)
-class SessionFork:
+class SessionFork(Shape, command="session.fork", result=SessionRef):
     """`at` is the last message that the fork has (none: all of them)."""
 
     session: str
     at: str | None = None
 
 
-@command("session.undo", UndoResult)
-class SessionUndo:
+class SessionUndo(Shape, command="session.undo", result=UndoResult):
     session: str
     turns: int | None = None
 
 
-@command("turn.send", TurnSendResult)
-class TurnSend:
+class TurnSend(Shape, command="turn.send", result=TurnSendResult):
     """While a turn runs, `send` is refused, `steer` goes in before the next model call, `queue`
     waits for the end of the turn. `message` is an id that the client chooses for what is said: sent
     again with the same id after a lost answer, it is answered again and not said twice. `channel`
@@ -317,13 +280,11 @@ class TurnSend:
     channel: Literal["typed", "voice", "console"] | None = None
 
 
-@command("turn.interrupt", InterruptResult)
-class TurnInterrupt:
+class TurnInterrupt(Shape, command="turn.interrupt", result=InterruptResult):
     session: str
 
 
-@command("approval.respond")
-class ApprovalRespond:
+class ApprovalRespond(Shape, command="approval.respond"):
     """`by` names the client that the person used."""
 
     request: str
@@ -331,114 +292,89 @@ class ApprovalRespond:
     by: str | None = None
 
 
-@command("question.answer")
-class QuestionAnswer:
+class QuestionAnswer(Shape, command="question.answer"):
     question: str
     answer: str
 
 
-@command("events.subscribe", SubscribeResult)
-class EventsSubscribe:
+class EventsSubscribe(Shape, command="events.subscribe", result=SubscribeResult):
     """On transports of lines; over HTTP it is GET /events."""
 
     since: int | None = None
     session: str | None = None
 
 
-@command("search", SearchResult)
-class Search:
+class Search(Shape, command="search", result=SearchResult):
     query: str
     session: str | None = None
     limit: int | None = None
 
 
-@command("models.list", ModelsResult)
-class ModelsList:
-    pass
+class ModelsList(Shape, command="models.list", result=ModelsResult): ...
 
 
-@command("models.set")
-class ModelsSet:
+class ModelsSet(Shape, command="models.set"):
     role: Literal["main", "aux", "decision"]
     routes: list[str]
 
 
-@command("tools.list", ToolsResult)
-class ToolsList:
+class ToolsList(Shape, command="tools.list", result=ToolsResult):
     session: str | None = None
 
 
-@command("tool.run", ToolResult)
-class ToolRun:
+class ToolRun(Shape, command="tool.run", result=ToolResult):
     session: str
     tool: str
     args: dict[str, Any]
 
 
-@command("command.list", CommandsResult)
-class CommandList:
-    pass
+class CommandList(Shape, command="command.list", result=CommandsResult): ...
 
 
-@command("command.run", AnyResult)
-class CommandRun:
+class CommandRun(Shape, command="command.run", result=AnyResult):
     name: str
     args: dict[str, Any] | None = None
     session: str | None = None
 
 
-@command("skills.list", Rows)
-class SkillsList:
-    pass
+class SkillsList(Shape, command="skills.list", result=Rows): ...
 
 
-@command("config.get", ConfigResult)
-class ConfigGet:
+class ConfigGet(Shape, command="config.get", result=ConfigResult):
     keys: list[str] | None = None
 
 
-@command("config.set", ConfigSaved)
-class ConfigSet:
+class ConfigSet(Shape, command="config.set", result=ConfigSaved):
     key: str
     value: str | int | float | bool
 
 
-@command("tasks.list", Rows)
-class TasksList:
-    pass
+class TasksList(Shape, command="tasks.list", result=Rows): ...
 
 
-@command("seat.list", Rows)
-class SeatList:
-    pass
+class SeatList(Shape, command="seat.list", result=Rows): ...
 
 
-@command("taste.list", Rows)
-class TasteList:
-    pass
+class TasteList(Shape, command="taste.list", result=Rows): ...
 
 
-@command("taste.edit")
-class TasteEdit:
+class TasteEdit(Shape, command="taste.edit"):
     id: str
     text: str | None = None
     action: str | None = None
 
 
-@command("memory.query", AnyResult)
-class MemoryQuery:
+class MemoryQuery(Shape, command="memory.query", result=AnyResult):
     verb: str
     args: dict[str, Any]
 
 
-@command("inbox.list", Rows)
-class InboxList:
+class InboxList(Shape, command="inbox.list", result=Rows):
     entity: str | None = None
     status: str | None = None
 
 
-@command("inbox.update")
-class InboxUpdate:
+class InboxUpdate(Shape, command="inbox.update"):
     id: str
     status: str
     resolution: str | None = None
@@ -447,25 +383,21 @@ class InboxUpdate:
 # ---- events --------------------------------------------------------------------------------------
 
 
-@event("session.created")
-class SessionCreated:
+class SessionCreated(Shape, event="session.created"):
     title: str
 
 
-@event("session.updated")
-class SessionUpdated:
+class SessionUpdated(Shape, event="session.updated"):
     title: str | None = None
     turns: int | None = None
     updated: int | None = None
 
 
-@event("turn.started")
-class TurnStarted:
+class TurnStarted(Shape, event="turn.started"):
     turn: str
 
 
-@event("turn.completed")
-class TurnCompleted:
+class TurnCompleted(Shape, event="turn.completed"):
     """`kind` is what sort of request it was; `model_called` whether a language model worded it;
     `error` is there when stop_reason is "error"; `recalled` are ids of what was remembered for it."""
 
@@ -478,28 +410,24 @@ class TurnCompleted:
     recalled: list[str] | None = None
 
 
-@event("message.delta")
-class MessageDelta:
+class MessageDelta(Shape, event="message.delta"):
     turn: str
     message: str
     text: str
 
 
-@event("reasoning.delta")
-class ReasoningDelta:
+class ReasoningDelta(Shape, event="reasoning.delta"):
     turn: str
     message: str
     text: str
 
 
-@event("message.completed")
-class MessageCompleted:
+class MessageCompleted(Shape, event="message.completed"):
     turn: str
     message: Message
 
 
-@event("tool.started")
-class ToolStarted:
+class ToolStarted(Shape, event="tool.started"):
     turn: str
     call: str
     tool: str
@@ -507,22 +435,19 @@ class ToolStarted:
     risk: Literal["low", "medium", "high"]
 
 
-@event("tool.output")
-class ToolOutput:
+class ToolOutput(Shape, event="tool.output"):
     call: str
     text: str
 
 
-@event("tool.completed")
-class ToolCompleted:
+class ToolCompleted(Shape, event="tool.completed"):
     call: str
     ok: bool
     text: str
     ms: int
 
 
-@event("usage.updated")
-class UsageUpdated:
+class UsageUpdated(Shape, event="usage.updated"):
     """`usage` of the turn so far, `total` of its session since it was made."""
 
     turn: str
@@ -530,16 +455,14 @@ class UsageUpdated:
     total: Usage | None = None
 
 
-@event("context.compacted")
-class ContextCompacted:
+class ContextCompacted(Shape, event="context.compacted"):
     """Tokens before and after."""
 
     before: int
     after: int
 
 
-@event("approval.requested")
-class ApprovalRequested:
+class ApprovalRequested(Shape, event="approval.requested"):
     request: str
     summary: str
     risk: Literal["low", "medium", "high"]
@@ -548,60 +471,44 @@ class ApprovalRequested:
     expires: int
 
 
-@event("approval.resolved")
-class ApprovalResolved:
+class ApprovalResolved(Shape, event="approval.resolved"):
     request: str
     choice: Literal["allow", "deny", "allow_always"]
     by: str
 
 
-@event("question.asked")
-class QuestionAsked:
+class QuestionAsked(Shape, event="question.asked"):
     question: str
     text: str
     options: list[str] | None = None
 
 
-@event("notice")
-class Notice:
+class Notice(Shape, event="notice"):
     level: Literal["info", "warning", "error"]
     code: str
     text: str
 
 
-@event("ui.panel")
-class UiPanel:
+class UiPanel(Shape, event="ui.panel"):
     panel: str
     kind: str
     action: str
     data: dict[str, Any]
 
 
-@event("handoff.written")
-class HandoffWritten:
-    pass
+class HandoffWritten(Shape, event="handoff.written"): ...
 
 
-@event("task.updated")
-class TaskUpdated:
-    pass
+class TaskUpdated(Shape, event="task.updated"): ...
 
 
-@event("decision.queued")
-class DecisionQueued:
-    pass
+class DecisionQueued(Shape, event="decision.queued"): ...
 
 
-@event("taste.updated")
-class TasteUpdated:
-    pass
+class TasteUpdated(Shape, event="taste.updated"): ...
 
 
-@event("inbox.updated")
-class InboxUpdated:
-    pass
+class InboxUpdated(Shape, event="inbox.updated"): ...
 
 
-@event("sync.updated")
-class SyncUpdated:
-    pass
+class SyncUpdated(Shape, event="sync.updated"): ...

@@ -117,8 +117,11 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
             summary=document.summary,
             url=document.url,
         )
-        if len(hits) < k:
-            hits.setdefault(said(hit), hit)
+        # of a belief and a note that say one thing, the belief: it is what has evidence
+        if (kept := hits.get(said(hit))) and (kept.kind == "node" or hit.kind != "node"):
+            continue
+        if kept or len(hits) < k:
+            hits[said(hit)] = hit
     return list(hits.values())
 
 

@@ -17,12 +17,10 @@ VERSION = "2023-06-01"
 CACHE = {"type": "ephemeral"}
 Block = dict[str, Any]
 Turn = tuple[str, list[Block]]  # role, content
-_REASONS: dict[str, Reason] = {
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "calls",
-    "refusal": "refused",
-}
+_LENGTH: dict[str, Reason] = dict.fromkeys(
+    ("max_tokens", "model_context_window_exceeded"), "length"
+)
+_REASONS: dict[str, Reason] = _LENGTH | {"tool_use": "calls", "refusal": "refused"}
 
 
 class MessagesReply(Reply):
@@ -96,16 +94,9 @@ class AnthropicTransport(Transport):
             body["system"] = system
         if request.temperature is not None:
             body["temperature"] = min(request.temperature, 1.0)
-        if request.tools:
-            functions = [tool["function"] for tool in request.tools]
-            body["tools"] = [
-                {
-                    "name": each["name"],
-                    "description": each["description"],
-                    "input_schema": each["parameters"],
-                }
-                for each in functions
-            ]
+        for function in (tool["function"] for tool in request.tools):
+            tool = {name: function[name] for name in ("name", "description")}
+            body.setdefault("tools", []).append({**tool, "input_schema": function["parameters"]})
         return body
 
 

@@ -32,15 +32,12 @@ def row(error: ModelError) -> str:
     status = error.status
     if status in WRONG or isinstance(error, ModelMissing | ContextOverflow):
         return ""
-    if error.code == "quota" or status == 402:
+    if error.code == "quota":
         return "quota"
-    if status == 429:
-        return "rate"
-    if status in (401, 403):
-        return "key"
-    if status is not None:
-        return "server" if status >= 500 else ""
-    return "network" if isinstance(error, ModelGone) else ""
+    if status is None:
+        return "network" if isinstance(error, ModelGone) else ""
+    named = {401: "key", 402: "quota", 403: "key", 429: "rate"}
+    return named.get(status, "server" if status >= 500 else "")
 
 
 def said(error: ModelError) -> str:

@@ -63,25 +63,19 @@ class Model(Protocol):
 
     def stream(self, role: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Yield text as it comes, then exactly one Done. Raises ModelError instead of Done."""
-        ...
 
     async def prefill(self, role: str, request: Request) -> None:
         """Let the server compute the prefix of a request that will come. Raises ModelError."""
-        ...
 
     def set_routes(self, role: str, routes: list[str]) -> None:
         """Give a role other routes, for good. Raises SettingError, StorageError."""
-        ...
 
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         """(models that can be reached now, role -> routes)."""
-        ...
 
     async def count(self, role: str, what: str | list[dict[str, Any]]) -> tuple[int | None, int]:
         """(tokens of a text or of messages by the role's own tokenizer, None where there is none; the
         model's window, 0 where it is not known). Raises ModelError."""
-        ...
 
     def local(self, role: str) -> bool:
         """Whether the role is answered by the model server of this machine."""
-        ...

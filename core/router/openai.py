@@ -11,11 +11,7 @@ from exo.core.router.cooldown import Key
 from exo.core.router.model import ModelEvent, RawCall, Reason, Reasoning, Request, Text
 from exo.core.router.wire import Refusal, Reply, Transport
 
-_REASONS: dict[str, Reason] = {
-    "length": "length",
-    "tool_calls": "calls",
-    "content_filter": "refused",
-}
+_REASONS: dict[str, Reason] = {"length": "length", "content_filter": "refused"}  # else "end"
 
 
 class ChatReply(Reply):
@@ -31,20 +27,17 @@ class ChatReply(Reply):
             self.closed = True
             return []
         chunk = json.loads(data)
-        if error := chunk.get("error"):
-            raise Refusal(error)
-        if chunk.get("object") == "error":
-            raise Refusal(chunk)
+        if chunk.get("error") or chunk.get("object") == "error":
+            raise Refusal(chunk.get("error") or chunk)
         if isinstance(usage := chunk.get("usage"), dict):
             self._count(usage)
         out: list[ModelEvent] = []
         for choice in (chunk.get("choices") or [])[:1]:
-            if error := choice.get("error"):
-                raise Refusal(error)
+            reason = choice.get("finish_reason")
+            if choice.get("error") or reason == "error":
+                raise Refusal(choice.get("error") or "the provider broke off")
             out += self._delta(choice.get("delta") or choice.get("message") or {})
-            if reason := choice.get("finish_reason"):
-                if reason == "error":
-                    raise Refusal("the provider broke off")
+            if reason:
                 self.reason = _REASONS.get(str(reason), "end")
         return out
 
@@ -109,14 +102,13 @@ class OpenAiTransport(Transport):
             body["tools"] = request.tools
         if request.temperature is not None and not thinking:  # models that reason refuse it
             body["temperature"] = request.temperature
-        if self.provider.prefix_cache:
-            aux = "aux" in (role, request.priority)
-            if request.cache_key:
-                body["prompt_cache_key"] = request.cache_key
-            if request.cache_key and not aux:  # the card's room is for conversations
+        aux = "aux" in (role, request.priority)
+        if self.provider.prefix_cache and request.cache_key:
+            body["prompt_cache_key"] = request.cache_key
+            if not aux:  # the card's room is for conversations
                 body["save_prefix"] = request.fixed
-            if aux:
-                body["priority"] = "aux"
+        if self.provider.prefix_cache and aux:
+            body["priority"] = "aux"
         return body
 
 

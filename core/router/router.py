@@ -18,13 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exo.core.base.clock import Clock, SystemClock
-from exo.core.base.errors import (
-    ContextOverflow,
-    ExoError,
-    ModelBusy,
-    ModelError,
-    ModelSilent,
-)
+from exo.core.base.errors import ContextOverflow, ExoError, ModelBusy, ModelError, ModelSilent
 from exo.core.base.files import write_atomic
 from exo.core.router.anthropic import AnthropicTransport
 from exo.core.router.catalog import CHAIN, FILE, Catalog, Provider, check_routes
@@ -37,6 +31,7 @@ if TYPE_CHECKING:
     import httpx
 
 ROLES = "roles.toml"  # in state/: what models.set has set
+TRANSPORTS = {"anthropic": AnthropicTransport, "openai": OpenAiTransport}
 LIST = 3.0  # seconds for a server's list of models
 PATIENCE = 15.0  # seconds: a route that opens within is worth waiting for
 
@@ -76,9 +71,7 @@ class Router:
                 self._set = {}
                 self.fault = self.fault or error
         self._transports: dict[str, Transport] = {
-            name: (AnthropicTransport if row.transport == "anthropic" else OpenAiTransport)(
-                row, state, silence, self._clock, connect
-            )
+            name: TRANSPORTS[row.transport](row, state, silence, self._clock, connect)
             for name, row in self._catalog.providers.items()
         }
         self._credentials: dict[tuple[str, Key], Credential] = {}
@@ -179,7 +172,7 @@ class Router:
         return self._credentials.setdefault((provider.name, key), Credential())
 
     def _failed(
-        self, provider: Provider, key: Key, error: ModelError, started: float
+        self, provider: Provider, key: Key, error: ModelError, begun: float
     ) -> float | None:
         """Note a failure; seconds until the credential may be used again, None when time does not
         help. Our own model server is repaired by its supervisor and costs nothing to ask, so it is
@@ -188,7 +181,7 @@ class Router:
             return 0.0 if error.retryable else None
         now, credential = self._clock.monotonic(), self._credential(provider, key)
         lone = len(self._present(provider)) == 1
-        credential.fail(error, now, started, lone)
+        credential.fail(error, now, begun, lone)
         wait = credential.wait(now)
         return wait if wait or error.retryable else None
 
@@ -202,11 +195,10 @@ class Router:
         if self.fault is not None:
             hint += f"; besides, {self.fault}"
         why = "; ".join(dict.fromkeys(f"{each.route}: {each.why}" for each in closed))
+        why = why or "no route is set for it"
         usual = ModelBusy("") if waits else ModelError("")
         first = next((each.error for each in closed if each.error), usual)
-        error = type(first)(
-            f"ask a model for {role}", why or "no route is set for it", hint, code=first.code
-        )
+        error = type(first)(f"ask a model for {role}", why, hint, code=first.code)
         error.status, error.retry_after = first.status, opens
         error.retryable = opens is not None and opens <= PATIENCE
         return error

@@ -16,15 +16,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exo.core.base import errors
 from exo.core.base.clock import Clock
-from exo.core.base.errors import (
-    ContextOverflow,
-    ModelBusy,
-    ModelError,
-    ModelGone,
-    ModelMissing,
-    ModelSilent,
-)
+from exo.core.base.errors import ModelError, ModelGone
 from exo.core.base.unix import short_path
 from exo.core.protocol.schema import Usage
 from exo.core.router.catalog import ModelRow, Provider
@@ -213,7 +207,7 @@ class Transport:
                 return
             if isinstance(error, httpx.ReadTimeout):
                 why = f"it said nothing for {self._silence:g} s"
-                raise self._gone(why, key, ModelSilent) from None
+                raise self._gone(why, key, errors.ModelSilent) from None
             unread = "its answer does not read: " if isinstance(error, _NO_EVENT) else ""
             raise self._gone(unread + (str(error) or type(error).__name__), key) from None
 
@@ -254,10 +248,8 @@ class Transport:
         """The provider's error, typed. `status` None: it came without one, its words tell."""
         if isinstance(error, list):
             error = error[0] if error else ""
-        if isinstance(error, dict):
-            error = error.get("error") or error
-        if not isinstance(error, dict):
-            error = {"message": str(error)}
+        inner = error.get("error") or error if isinstance(error, dict) else error
+        error = inner if isinstance(inner, dict) else {"message": str(inner)}
         words = [str(error.get(name)).lower() for name in ("code", "type", "status")]
         text = _clean(str(error.get("message") or error.get("detail") or words[1]), key)
         if status is not None and not self.provider.socket:
@@ -282,19 +274,17 @@ def _kind(
     """(type, code, what to do) of a provider's error. A limit that says when it is lifted is no account
     that is used up."""
     if "model_missing" in words or "model_corrupt" in words or status == 404:
-        return ModelMissing, "", ""
+        return errors.ModelMissing, "", ""
     told = status in (400, 422, 500) and _OVERFLOW.search(" ".join([*words, text]))
     if told or status == 413:  # llama.cpp says 500
-        return ContextOverflow, "", ""
+        return errors.ContextOverflow, "", ""
     quota = seconds is None and status not in WRONG and "quota" in " ".join([*words, text]).lower()
     if status == 402 or quota:
         return ModelError, "quota", "see the account's balance and limits"
     if status in (401, 403):
         return ModelError, "key_refused", ""
-    if status == 429:
-        return ModelBusy, "", ""
-    gone = status >= 500 or status in (408, 409, 425)
-    return (ModelGone if gone else ModelError), "", ""
+    gone = ModelGone if status >= 500 or status in (408, 409, 425) else ModelError
+    return (errors.ModelBusy if status == 429 else gone), "", ""
 
 
 def _clean(text: str, key: Key) -> str:

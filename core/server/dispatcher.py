@@ -23,7 +23,6 @@ class Engine(Protocol):
     async def handle(self, command: Command, body: Any, hub: Hub) -> Any:
         """Do what the command asks and return its result dataclass, soon; long work goes on in the
         background and reports by events. Raises ExoError."""
-        ...
 
 
 class Dispatcher:

@@ -48,9 +48,11 @@ class Routes:
         return json_response(facts)
 
     async def _events(self, request: Request) -> Response:
-        since = _number(
-            request.query.get("since"), request.headers.get("last-event-id"), self._hub.seq
-        )
+        # the browser's own reconnect is newer than the address it was given
+        text = request.headers.get("last-event-id", request.query.get("since", ""))
+        if text and not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise HttpError(400, "bad_since", f"since={text!r}: a whole number from 0 is wanted")
+        since = int(text) if text else self._hub.seq
         try:
             self._hub.check_since(since)
         except ProtocolError as error:
@@ -77,13 +79,3 @@ async def sse(hub: Hub, since: int, session: str | None, keep_alive: float) -> A
                 yield b"id: %d\ndata: %b\n\n" % (row[0], row[2])
     finally:
         await rows.aclose()
-
-
-def _number(query: str | None, header: str | None, default: int) -> int:
-    """The browser's own reconnect (Last-Event-ID) is newer than the address it was given."""
-    text = header if header is not None else query
-    if text is None or text == "":
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise HttpError(400, "bad_since", f"since={text!r}: a whole number from 0 is wanted")
-    return int(text)

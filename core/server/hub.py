@@ -30,10 +30,6 @@ class Truncated(ExoError):
 
     code = "truncated"
 
-    def __init__(self, first: int) -> None:
-        super().__init__("follow events", f"the record starts at {first}")
-        self.first = first
-
 
 class Hub:
     """Numbers, saves, then wakes those who listen."""
@@ -103,16 +99,15 @@ class Hub:
                 changed = self._changed
                 if since < self.first - 1:
                     since = self.first - 1
-                    yield Truncated(self.first)
+                    yield Truncated("follow events", f"the record starts at {self.first}")
                 rows = self._read(since)
                 for row in rows:
                     since = row[0]
                     if session is None or row[1] == session:
                         yield row
-                if self._fault is not told:
-                    told = self._fault
-                    if told is not None:
-                        yield told
+                fault, told = self._fault if self._fault is not told else None, self._fault
+                if fault is not None:
+                    yield fault
                 if rows:
                     await asyncio.sleep(0)  # one who catches up lets the others go on
                     continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import dataclass, field
 
 from exo.core.base.errors import ExoError
 from exo.core.protocol.codec import encode, failure
@@ -17,21 +18,17 @@ SLOW = 0.2  # seconds after which a command no longer holds up the next: it may 
 LINGER = 60.0  # seconds that a peer's last commands may take once it has closed its side
 
 
+@dataclass
 class LineSession:
     """Serves one peer until it closes its side."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        keep_alive: float = 15.0,
-    ) -> None:
-        self._dispatcher, self._reader, self._writer = dispatcher, reader, writer
-        self._keep_alive = keep_alive
-        self._lock = asyncio.Lock()
-        self._following: set[asyncio.Task[None]] = set()
-        self._answering: set[asyncio.Task[bool]] = set()
+    _dispatcher: Dispatcher
+    _reader: asyncio.StreamReader
+    _writer: asyncio.StreamWriter
+    _keep_alive: float = 15.0
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _following: set[asyncio.Task[None]] = field(default_factory=set)
+    _answering: set[asyncio.Task[bool]] = field(default_factory=set)
 
     async def run(self) -> None:
         try:
@@ -58,15 +55,13 @@ class LineSession:
         """The next line, None at the end; an over-long one is answered and skipped."""
         while True:
             try:
-                line = await self._reader.readuntil(b"\n")
+                return await self._reader.readuntil(b"\n")
             except asyncio.IncompleteReadError as error:
                 return error.partial or None
             except asyncio.LimitOverrunError:
                 await self._skip()
                 text = f"a line is over {LINE_LIMIT} bytes"
                 await self._send(encode(failure("", "too_large", text)))
-                continue
-            return line
 
     async def _skip(self) -> None:
         """Drop what is left of an over-long line, and nothing of the next."""

@@ -6,6 +6,7 @@ compared, and none is answered without one."""
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import ipaddress
 import os
@@ -109,9 +110,8 @@ def _known(host: str) -> bool:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
         return False
-    try:
-        ipaddress.ip_address(name.partition("%")[0])
-    except ValueError:
-        own = socket.gethostname().lower()
-        return name in ("localhost", own) or name.endswith((".localhost", ".local"))
-    return True
+    if name in ("localhost", socket.gethostname().lower()):
+        return True
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(name.partition("%")[0]).version)
+    return name.endswith((".localhost", ".local"))

@@ -44,7 +44,6 @@ class Timers:
         self._database, self._clock, self._ring = database, clock, ring
         self._changed = asyncio.Event()
         self._skew = self._offset()  # what the rows of countdowns count from
-        self._task: asyncio.Task[None] | None = None
 
     def add(self, session: str, seconds: float, label: str) -> Timer:
         """Save a timer and let it run. Raises StorageError."""
@@ -82,15 +81,8 @@ class Timers:
         self._changed.set()
         return timer
 
-    def start(self) -> None:
-        self._task = asyncio.create_task(self._run())
-
-    async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Ring, for ever."""
         while True:
             self._changed.clear()
             try:

@@ -188,3 +188,22 @@ def test_rules_never_fail_and_give_arguments_that_the_tools_take(said: str) -> N
 def test_durations_in_words() -> None:
     assert duration(1) == "1 second" and duration(90) == "1 minute 30 seconds"
     assert duration(86400 * 2 + 3600) == "2 days 1 hour" and duration(0.2) == "0 seconds"
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "said"),
+    [
+        ("Remember that my sister is called Zelmira", "remember", "My sister is called Zelmira"),
+        ("please remember: the shed's code is 4711", "remember", "The shed's code is 4711"),
+        ("merk dir, dass ich Tee mag", "remember", "Ich Tee mag"),
+        ("what do you know about my sister?", "recall", "my sister"),
+        ("Was weißt du über meine Schwester?", "recall", "meine Schwester"),
+        ("do you remember my name?", "", ""),
+        ("remember to buy milk", "", ""),
+        ("remember when we met", "", ""),
+        ("remember my sister lives in Rome?", "", ""),
+    ],
+)
+def test_what_is_to_be_remembered_and_what_is_known(text: str, tool: str, said: str) -> None:
+    calls = plan(text).calls
+    assert calls == ([(tool, {"text" if tool == "remember" else "query": said})] if tool else [])

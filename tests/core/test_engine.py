@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from exo.core.base.errors import ProtocolError
-from exo.core.engine.sessions import check_text, title_of
+from exo.core.engine.sessions import spoken, title_of
 from exo.core.protocol.schema import COMMANDS
 from exo.tools.clock import FakeClock
 
@@ -31,7 +31,7 @@ Run = Callable[..., Any]
     ],
 )
 def test_text_is_kept_but_for_control_characters(text: str, clean: str) -> None:
-    assert check_text(text) == clean
+    assert spoken(text) == clean
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_text_is_kept_but_for_control_characters(text: str, clean: str) -> None:
 )
 def test_text_that_nobody_could_see_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError) as caught:
-        check_text(text)
+        spoken(text)
     assert caught.value.code == "empty_text"
 
 

@@ -144,12 +144,12 @@ def test_registry_refuses_the_thirty_first_and_a_twin(
     class Body:
         pass
 
-    schema._register(full, "thirtieth")(Body)
+    schema.register(full, "thirtieth", Body)
     for name in ("one.more", "thirtieth"):
         with pytest.raises(ValueError, match="more than 30"):
-            schema._register(full, name)(Body)
+            schema.register(full, name, Body)
     with pytest.raises(ValueError, match="twice"):
-        schema._register(table, next(iter(table)))(Body)
+        schema.register(table, next(iter(table)), Body)
 
 
 @pytest.mark.parametrize("cls", {*COMMANDS.values(), *EVENTS.values(), *RESULTS.values()})

@@ -312,7 +312,7 @@ def test_a_fork_takes_the_summaries_along(bench: Bench) -> None:
             fork = bench.sessions.create("", "/")
             for message in bench.sessions.messages(bench.session)[:150]:
                 bench.sessions.add(fork, "t", replace(message, id=f"f{message.id}"))
-            bench.engine.copy(bench.session, fork)
+            bench.engine.store.copy(bench.session, fork)
         asked = len(bench.model.asked)
         request = await bench.engine.build(fork, OPENING)
         assert seen(request) == list(range(1, 151))
