@@ -89,34 +89,35 @@ class Provider:
             await self.run(lambda memory: memory.close())
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def start(self) -> None:
-        """Open it; go on with what a crash cut off. Never raises: the fault was told of."""
+    async def go_on(self) -> None:
+        """At the start and after a turn: open it, take in what was said, go on with what a crash or the turn
+        left of a forgetting. Never raises: the fault was told of."""
         erase = self._erase()
-        with contextlib.suppress(ExoError):
-            await self.run(lambda memory: resume(memory, self._home, erase))
-            await self.drain()
-            self.read()
-
-    async def after_turn(self) -> None:
         with contextlib.suppress(ExoError):  # the rows stay, and the next turn tries again
             await self.drain()
             self.read()
+            await self.run(lambda memory: resume(memory, self._home, erase))
 
     async def query(self, verb: str, args: dict[str, Any]) -> dict[str, Any]:
         """Answer memory.query. Raises ExoError."""
         await self.drain()
         if verb != "forget":
             return await self.run(lambda memory: memory.query(verb, args))
-        id_, erase = str(args.get("id", "")), self._erase()
-        gone = await self.run(lambda memory: forget(memory, self._home, id_, erase))
+        id_, session, erase = str(args.get("id", "")), args.get("session", ""), self._erase()
+
+        def work(memory: Memory) -> list[str]:
+            return forget(memory, self._home, id_, erase, memory.mirror.last(session))
+
+        gone = await self.run(work)
         return {"forgotten": gone}
 
-    def _erase(self) -> Callable[[Needles], None]:
-        """For the memory's thread: has the loop erase, and waits for it."""
+    def _erase(self) -> Callable[[Needles], bool]:
+        """For the memory's thread: has the loop erase, waits for it, and says whether a turn runs."""
         loop = asyncio.get_running_loop()
 
-        def erase(needles: Needles) -> None:
+        def erase(needles: Needles) -> bool:
             asyncio.run_coroutine_threadsafe(self._erased(needles), loop).result()
+            return not self._quiet()
 
         return erase
 
@@ -190,9 +191,9 @@ class Provider:
         kept = await self.run(work)
         return f"I will remember: {text.strip()} [{kept['id']}]"
 
-    async def tool_forget(self, id: str) -> str:
+    async def tool_forget(self, context: Context, id: str) -> str:
         """Forget something for good, by its id."""
-        gone = (await self.query("forget", {"id": id}))["forgotten"]
+        gone = (await self.query("forget", {"id": id, "session": context.session}))["forgotten"]
         return f"Forgotten, {len(gone)} entries of the record."
 
     async def tool_why(self, id: str) -> str:
