@@ -12,7 +12,7 @@ from typing import Any
 
 from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
-from exo.core.base.errors import ExoError, ProtocolError, ServiceError
+from exo.core.base.errors import AlreadyRunning, ExoError, ProtocolError, ServiceError
 from exo.core.base.files import ProcessLock
 from exo.core.base.home import Home, models_folder
 from exo.core.base.unix import reachable
@@ -20,6 +20,7 @@ from exo.core.retrieve.document import Embedder
 from exo.tools.transcript import visible
 
 Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
+WAIT = 30.0  # seconds to wait for another that forgets
 READ = 20.0  # seconds that a recall may spend on embedding what is new
 
 
@@ -141,17 +142,35 @@ def _memory(home: Home) -> Iterator[Ask]:
 
 def _forget_here(memory: Any, home: Home, id_: str) -> list[str]:
     from exo.core.engine.erase import erase
-    from exo.core.engine.sessions import open_database
+    from exo.core.engine.sessions import Sessions, open_database
     from exo.core.retrieve.forget import forget as forget_all
 
-    lock = ProcessLock(home.lock_file("exod"), "exod")
+    lock = _locked(home)
     database = open_database(home.sessions_db)
     try:
+        outbox = Sessions(database, SystemClock()).outbox
+        while (
+            rows := outbox.rows()
+        ):  # what was said is in the record before it is asked what else says it
+            memory.write(rows)
+            outbox.done(rows)
         gone: list[str] = forget_all(memory, home, id_, lambda needles: erase(database, needles))
         return gone
     finally:
         database.close()
         lock.release()
+
+
+def _locked(home: Home) -> ProcessLock:
+    """The place of exod; waits while another forgets."""
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            return ProcessLock(home.lock_file("exod"), "exod")
+        except AlreadyRunning:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
 
 
 def _read(memory: Any) -> None:

@@ -254,7 +254,7 @@ class Engine:
         await in_thread(sweep, self._results)
         await self.plugins.ready()
         if self._memory is not None:
-            await self._memory.start()
+            await self._memory.go_on()
 
     def _background(self, work: Coroutine[Any, Any, T], name: str = "") -> asyncio.Task[T]:
         """Do something that may be dropped at any time, in the background."""
@@ -339,7 +339,7 @@ class Engine:
         if turn.reply:
             self._background(self._slots.heard(turn.session, turn.text, turn.reply))
         if self._memory is not None:
-            self._background(self._memory.after_turn())
+            self._background(self._memory.go_on())
         if turn.model_called:
             self._background(self._slots.used(turn.session, turn.usage))
 

@@ -9,7 +9,7 @@ from exo.core.base.sqlite import Database
 from exo.core.engine.search import Index
 from exo.core.retrieve.forget import Needles, leaves
 
-_TEXTS = ("text", "title", "summary")
+_EMPTY: dict[str, Any] = {"text": "", "title": "", "summary": "", "args": {}}
 
 
 def erase(database: Database, needles: Needles) -> None:
@@ -27,11 +27,17 @@ def erase(database: Database, needles: Needles) -> None:
                 blanked.add(id_)
                 link.execute("UPDATE messages SET data = ? WHERE n = ?", (_blank(data), n))
             index.add(n)
-        for seq, data in link.execute("SELECT seq, data FROM events").fetchall():
+        running: dict[str, str] = {}  # session -> turn
+        # backwards: a message comes before its parts, which are known by it alone once it is undone
+        query = "SELECT seq, session, data FROM events ORDER BY seq DESC"
+        for seq, session, data in link.execute(query).fetchall():
             body = json.loads(data)["body"]
-            message = body.get("message")
-            ours = body.get("turn") in needles.turns or str(message) in blanked
-            if ours or any(map(needles.hit, leaves(body))):
+            message, title = body.get("message"), body.get("title")
+            turn = running[session] = body.get("turn") or running.get(session, "")
+            ours = any(map(needles.hit, leaves(body))) or needles.named(title or "")
+            if ours and isinstance(message, dict):
+                blanked.add(message["id"])
+            if ours or str(message) in blanked or "title" not in body and turn in needles.turns:
                 link.execute("UPDATE events SET data = ? WHERE seq = ?", (_blank(data), seq))
         for session in touched:
             link.execute("DELETE FROM nodes WHERE session = ?", (session,))
@@ -44,10 +50,11 @@ def erase(database: Database, needles: Needles) -> None:
             ("nodes", "text", "n"),
         ):
             rows = link.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
-            found = [row[:1] for row in rows if needles.hit(row[1])]
-            what = f"DELETE FROM {table}"
-            if table == "sessions":
-                what = "UPDATE sessions SET title = ''"
+            hit = needles.named if key == "id" else needles.hit
+            found = [row[:1] for row in rows if hit(row[1])]
+            what = (
+                "UPDATE sessions SET title = ''" if table == "sessions" else f"DELETE FROM {table}"
+            )
             link.executemany(f"{what} WHERE {key} = ?", found)
         link.execute("INSERT INTO search (search) VALUES ('optimize')")
     database.scrub()
@@ -63,10 +70,6 @@ def _without(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        key: ""
-        if key in _TEXTS and isinstance(each, str)
-        else {}
-        if key == "args"
-        else _without(each)
+        key: _EMPTY[key] if key in _EMPTY and each is not None else _without(each)
         for key, each in value.items()
     }

@@ -2,7 +2,8 @@
 what (by refs, then by words that nothing else holds), and the order of the steps.
 
 Invariant: once `forget` has begun, a crash cannot leave half of it: state/forget.json names what is still to
-be done, and `resume` does it. It holds the words themselves until then, and goes last."""
+be done, and `resume` does it. It holds the words themselves until then, and goes last: not before the turns
+end that ran meanwhile, which may still say it."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.files import write_atomic
 from exo.core.base.home import Home
 from exo.core.ledger.entry import Entry
+from exo.core.retrieve.words import STOP
 
 if TYPE_CHECKING:
     from exo.core.retrieve.memory import Memory
@@ -24,10 +26,9 @@ if TYPE_CHECKING:
 # made from what others said, so that they do not keep a word of it alive
 DERIVED = ("action", "outcome", "approval", "retrieval", "decision", "proposal", "question")
 SOURCES = ("utterance", "action", "outcome")  # what a belief or note may be made from
-# no words of the person, or the matter of the store
-KEPT = ("forget", "checkpoint", "device", "edit")
-SAID: tuple[str, ...] = ("text", "title", "summary", "load_when", "tags", "reason")
-SAID += ("url", "external", "args", "answers")
+KEPT = ("forget", "checkpoint", "device")  # hold no words of the person
+SAID = {"text", "title", "summary", "load_when", "tags"}
+SAID |= {"reason", "url", "external", "args", "answers"}
 _WORD = re.compile(r"\w{2,}")
 
 
@@ -43,67 +44,100 @@ class Needles:
         """Whether `text` says any of it."""
         return any(each in text for each in self.texts) or not self.words.isdisjoint(words(text))
 
+    def meant(self, body: dict[str, Any]) -> bool:
+        """Whether a body says any of it, or is of one of the turns."""
+        return body.get("turn") in self.turns or any(map(self.hit, leaves(body)))
+
+    def named(self, text: str) -> bool:
+        """The same of a title or label, which may be cut out of what has to go."""
+        part = text.rstrip("…")
+        cut = len(words(part)) > 2 and any(part in " ".join(each.split()) for each in self.texts)
+        return cut or self.hit(text)
+
 
 def words(text: str) -> set[str]:
     """The words of a text, small."""
     return set(_WORD.findall(text.casefold()))
 
 
-def forget(memory: Memory, home: Home, id_: str, erase: Callable[[Needles], None]) -> list[str]:
+def forget(
+    memory: Memory, home: Home, id_: str, erase: Callable[[Needles], object], asked: str = ""
+) -> list[str]:
     """Forget an event, a node or an item with all that follows from it; `erase` takes it out of the
-    conversations. Returns the entries that went. Raises ExoError for an id that is unknown."""
+    conversations, and is true while a turn runs; `asked` is the entry of the words that asked for it: they go
+    along where they say it. Returns the entries that went. Raises ExoError for an id that is unknown."""
     resume(memory, home, erase)
     memory.refresh()
     ids = memory.store.entry_of(id_)
-    start = [entry for entry in map(memory.ledger.get, ids) if entry and not _successor(entry, ids)]
-    if all(entry.id != id_ for entry in start):  # a node or an item: with what it was made of
-        start += _sources(memory, start)
+    start = [entry for entry in map(memory.ledger.get, ids) if entry and not _stays(entry, ids)]
     if not start:
         do = "ids stand in what recall shows and in `exo ledger tail`"
-        raise ExoError(f"forget {id_!r}", "nothing of that id is known", do)
+        raise ExoError(f"forget {id_!r}", "nothing of that id is known that could go", do)
+    if not start[0].id.startswith(id_):  # a node or an item: with what it was made of
+        start += _sources(memory, start)
     gone = {entry.id: entry for entry in _closure(memory, start)}
-    own = (entry for entry in gone.values() if entry.kind not in DERIVED)
-    spoken = {text for entry in own for text in leaves(entry.body)}
-    rare = _rare(memory, set().union(*map(words, spoken)), gone)
-    texts = tuple(sorted(text for text in spoken if len(words(text)) > 2 or words(text) & rare))
-    derived = (e for e in memory.ledger.entries(kinds=DERIVED) if e.id not in gone and e.body)
-    needles = Needles(texts, frozenset(rare), ())
-    gone |= {e.id: e for e in derived if any(map(needles.hit, leaves(e.body)))}
+    own = (entry.body for entry in gone.values() if entry.kind not in DERIVED)
+    spoken = {text for body in own for text in leaves(body)}
+    rare = _rare(
+        memory, set().union(*map(words, spoken)).difference(*STOP.values()), {*gone, asked}
+    )
+    texts = {text for text in spoken if len(words(text)) > 2 or words(text) & rare}
+    asking = memory.ledger.get(asked)
+    if asking and Needles((*texts,), frozenset(rare), ()).meant(asking.body or {}):
+        gone |= {entry.id: entry for entry in _closure(memory, [asking])}
     turns = {str((entry.body or {}).get("turn", "")) for entry in gone.values()} - {""}
-    plan = {"ids": sorted(gone), "texts": texts, "words": sorted(rare), "turns": sorted(turns)}
-    write_atomic(_file(home), json.dumps(plan))
-    resume(memory, home, erase)
-    return sorted(gone)
+    plan = {"ids": {*gone}, "texts": texts, "words": rare, "turns": turns}
+    old = _plan(home)  # of a turn that still runs
+    write_atomic(_file(home), json.dumps({key: [*old[key], *plan[key]] for key in plan}))
+    return sorted({*gone, *resume(memory, home, erase)})
 
 
-def resume(memory: Memory, home: Home, erase: Callable[[Needles], None]) -> None:
-    """Do what a `forget` that was cut off has left; nothing when there is none."""
-    try:
-        plan = json.loads(_file(home).read_text())
-    except FileNotFoundError:
-        return
+def resume(memory: Memory, home: Home, erase: Callable[[Needles], object]) -> list[str]:
+    """Do what a `forget` has left that was cut off, or that a turn outlasted; returns the entries that
+    went. Raises HomeError."""
+    plan = _plan(home)
+    if not plan["ids"]:
+        return []
     needles = Needles(tuple(plan["texts"]), frozenset(plan["words"]), tuple(plan["turns"]))
-    left = [id_ for id_ in plan["ids"] if (entry := memory.ledger.get(id_)) and entry.body]
-    if left:
+    named = filter(None, map(memory.ledger.get, plan["ids"]))
+    made = (e for e in memory.ledger.entries(kinds=DERIVED) if needles.meant(e.body or {}))
+    if left := [e.id for e in (*named, *made) if e.body and e.kind not in KEPT]:
         memory.ledger.forget(left, "asked")
-    memory.store.erase(plan["ids"], [*needles.texts, *needles.words])
+    memory.store.erase([*plan["ids"], *left], [*needles.texts, *needles.words])
     memory.refresh()
     memory.index.scrub()
-    erase(needles)
+    busy = erase(needles)
     _erase_files(home, needles)
-    _file(home).unlink()
+    if not busy:
+        _file(home).unlink()
+    return left
 
 
-def _sources(memory: Memory, start: Sequence[Entry]) -> Iterator[Entry]:
+def _plan(home: Home) -> dict[str, list[str]]:
+    """What is still to go. Raises HomeError."""
+    plan: dict[str, list[str]] = {"ids": [], "texts": [], "words": [], "turns": []}
+    try:
+        plan = {**plan, **json.loads(_file(home).read_text())}
+    except FileNotFoundError:
+        pass
+    except (ValueError, TypeError) as error:
+        do = "remove it, then forget again what was to go"
+        raise HomeError(f"read {_file(home)}", f"it is damaged: {error}", do) from error
+    return plan
+
+
+def _sources(memory: Memory, start: Sequence[Entry]) -> list[Entry]:
     """The words that a belief or note was made from, where they say what it says."""
+    found: list[Entry] = []
+    level = [(entry, " ".join(leaves(entry.body)).casefold()) for entry in start]
     texts = {str((entry.body or {}).get("text", "")).casefold() for entry in start} - {""}
-    level = list(start)
     while level:
-        refs = [ref for entry in level for ref in entry.refs]
+        refs = [ref for entry, _ in level for ref in entry.refs]
         above = [entry for entry in map(memory.ledger.get, refs) if entry and entry.kind in SOURCES]
-        said = [" ".join(leaves(entry.body)).casefold() for entry in above]
-        level = [e for e, text in zip(above, said, strict=True) if any(t in text for t in texts)]
-        yield from level
+        level = [(entry, " ".join(leaves(entry.body)).casefold()) for entry in above]
+        level = [(entry, said) for entry, said in level if any(text in said for text in texts)]
+        found += [entry for entry, _ in level]
+    return found
 
 
 def _closure(memory: Memory, start: Iterable[Entry]) -> Iterator[Entry]:
@@ -113,22 +147,28 @@ def _closure(memory: Memory, start: Iterable[Entry]) -> Iterator[Entry]:
     level = list(start)
     while level:
         yield from level
-        ids = [entry.id for entry in level]
-        seen.update(ids)
-        later = [e for e in memory.ledger.referring(ids) if e.id not in seen]
-        level = [e for e in later if e.kind not in KEPT and not _successor(e, seen)]
+        seen |= {entry.id for entry in level}
+        level = [
+            entry
+            for entry in memory.ledger.referring([entry.id for entry in level])
+            if entry.id not in seen and entry.kind != "edit" and not _stays(entry, seen)
+        ]
 
 
-def _successor(entry: Entry, seen: Collection[str]) -> bool:
-    action = (entry.body or {}).get("action")
-    return entry.kind == "belief" and action == "supersede" and entry.refs[0] in seen
+def _stays(entry: Entry, seen: Collection[str]) -> bool:
+    """Whether it holds no words of the person, or replaces one of `seen`."""
+    replaces = entry.kind == "belief" and (entry.body or {}).get("action") == "supersede"
+    return entry.kind in KEPT or replaces and entry.refs[0] in seen
 
 
 def _rare(memory: Memory, candidates: set[str], gone: Collection[str]) -> set[str]:
     """Those of the words that no other entry of the person holds."""
     for entry in memory.ledger.entries():
+        if not candidates:
+            break
         if entry.id not in gone and entry.kind not in (*DERIVED, "edit"):
-            candidates = candidates.difference(*map(words, leaves(entry.body)))
+            for text in leaves(entry.body):
+                candidates = candidates - words(text)
     return candidates
 
 

@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exo.core.base.errors import ExoError
@@ -34,21 +33,24 @@ _ABOUT_ME = re.compile(
 _GERMAN = re.compile(r"\b(?:ich|mich|mir|mein\w*|wir|uns|unser\w*|ist|wie|was|wo|wer|wann)\b", re.I)
 
 
-@dataclass
 class Provider:
     """`opens` makes the memory, in its thread; `said` is what a session's person said last; `quiet` is
     whether nobody waits for a model; `tell` shows a warning; `erased` takes what is forgotten out of the
     conversations."""
 
-    home: Home
-    opens: Callable[[], Memory]
-    outbox: Outbox
-    said: Callable[[str], str]
-    quiet: Callable[[], bool]
-    tell: Callable[[str, str], None]
-    erased: Callable[[Needles], Coroutine[Any, Any, None]]
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        home: Home,
+        opens: Callable[[], Memory],
+        outbox: Outbox,
+        said: Callable[[str], str],
+        quiet: Callable[[], bool],
+        tell: Callable[[str, str], None],
+        erased: Callable[[Needles], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._home, self._opens, self._outbox, self._said = home, opens, outbox, said
+        self._erased = erased
+        self._quiet, self._tell = quiet, tell
         self._thread = ThreadPoolExecutor(1, "memory")
         self._memory: Memory | None = None
         self._fault = ""
@@ -64,7 +66,7 @@ class Provider:
 
         def job() -> T:
             if self._memory is None:
-                self._memory = self.opens()
+                self._memory = self._opens()
             return work(self._memory)
 
         try:
@@ -72,7 +74,7 @@ class Provider:
         except ExoError as error:
             if self._memory is None and str(error) != self._fault:
                 self._fault = str(error)
-                self.tell("memory", self._fault)
+                self._tell("memory", self._fault)
             raise
         self._fault = ""
         return value
@@ -87,48 +89,54 @@ class Provider:
             await self.run(lambda memory: memory.close())
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def start(self) -> None:
-        """Open it; go on with what a crash cut off. Never raises: the fault was told of."""
-        with contextlib.suppress(ExoError):
-            await self._erasing(lambda memory, erase: resume(memory, self.home, erase))
-            await self.after_turn()
-
-    async def after_turn(self) -> None:
-        """Take in what was said, and let the embedding model read it in the background."""
+    async def go_on(self) -> None:
+        """At the start and after a turn: open it, take in what was said, go on with what a crash or the turn
+        left of a forgetting. Never raises: the fault was told of."""
+        erase = self._erase()
         with contextlib.suppress(ExoError):  # the rows stay, and the next turn tries again
             await self.drain()
-            if self._reading is None or self._reading.done():
-                self._reading = asyncio.create_task(self._read())
+            self.read()
+            await self.run(lambda memory: resume(memory, self._home, erase))
 
     async def query(self, verb: str, args: dict[str, Any]) -> dict[str, Any]:
         """Answer memory.query. Raises ExoError."""
         await self.drain()
         if verb != "forget":
             return await self.run(lambda memory: memory.query(verb, args))
-        id_ = str(args.get("id", ""))
-        gone = await self._erasing(lambda memory, erase: forget(memory, self.home, id_, erase))
+        id_, session, erase = str(args.get("id", "")), args.get("session", ""), self._erase()
+
+        def work(memory: Memory) -> list[str]:
+            return forget(memory, self._home, id_, erase, memory.mirror.last(session))
+
+        gone = await self.run(work)
         return {"forgotten": gone}
 
-    async def _erasing(self, work: Callable[[Memory, Callable[[Needles], None]], T]) -> T:
-        """Do `work` with the memory; it has the loop erase, and waits for that."""
+    def _erase(self) -> Callable[[Needles], bool]:
+        """For the memory's thread: has the loop erase, waits for it, and says whether a turn runs."""
         loop = asyncio.get_running_loop()
 
-        def erase(needles: Needles) -> None:
-            asyncio.run_coroutine_threadsafe(self.erased(needles), loop).result()
+        def erase(needles: Needles) -> bool:
+            asyncio.run_coroutine_threadsafe(self._erased(needles), loop).result()
+            return not self._quiet()
 
-        return await self.run(lambda memory: work(memory, erase))
+        return erase
 
     async def drain(self) -> None:
         """Take the outbox into the record. Raises StorageError; the rows stay then."""
         async with self._draining:
-            while rows := self.outbox.rows():
+            while rows := self._outbox.rows():
                 await self.run(lambda memory, rows=rows: memory.write(rows))  # type: ignore[misc]
-                self.outbox.done(rows)
+                self._outbox.done(rows)
+
+    def read(self) -> None:
+        """Let the embedding model read what is new, in the background."""
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         left = 1
         while left:
-            while not self.quiet():
+            while not self._quiet():
                 await asyncio.sleep(1.0)
             try:
                 left, done = await self.run(_embed_some)
@@ -140,14 +148,18 @@ class Provider:
     # ---- the slot ----------------------------------------------------------------------------------
 
     async def pack(self, session: str) -> str:
-        return await self.run(lambda memory: memory.pack())
+        def work(memory: Memory) -> str:
+            memory.refresh()  # a rule of another process counts from the next turn on
+            return memory.store.pack()
+
+        return await self.run(work)
 
     async def recall(self, session: str, text: str) -> Remembered:
         found = await self.run(lambda memory: memory.recall(text))
         if found.abstain or not found.hits:
             return Remembered()
         answer, best = "", found.hits[0]
-        if found.strong and best.trust == "self" and _ABOUT_ME.search(text):
+        if found.strong and best.kind == "node" and best.trust == "self" and _ABOUT_ME.search(text):
             told = "Du hast mir gesagt" if _GERMAN.search(text) else "You told me"
             answer = f"{told}: {best.text}"
         return Remembered(found.block, tuple(hit.id for hit in found.hits), answer)
@@ -167,7 +179,7 @@ class Provider:
 
     async def tool_remember(self, context: Context, text: str) -> str:
         """Remember something that the person said about themselves."""
-        said = self.said(context.session)
+        said = self._said(context.session)
         # a model's own words are no words of the person, and may come from what it has read
         channel = "typed" if _plain(text) in _plain(said) else "unknown"
         await self.drain()
@@ -179,9 +191,9 @@ class Provider:
         kept = await self.run(work)
         return f"I will remember: {text.strip()} [{kept['id']}]"
 
-    async def tool_forget(self, id: str) -> str:
+    async def tool_forget(self, context: Context, id: str) -> str:
         """Forget something for good, by its id."""
-        gone = (await self.query("forget", {"id": id}))["forgotten"]
+        gone = (await self.query("forget", {"id": id, "session": context.session}))["forgotten"]
         return f"Forgotten, {len(gone)} entries of the record."
 
     async def tool_why(self, id: str) -> str:
@@ -195,8 +207,10 @@ def _embed_some(memory: Memory) -> tuple[int, int]:
     """Embed a few texts: (how many are left, how many got their vector); then there is time to commit the
     files to their history."""
     memory.refresh()
-    done = memory.index.embed_some(memory.embedder, EMBEDDED) if memory.embedder else 0
-    left = memory.index.pending()
+    left, done = memory.index.pending(), 0
+    if left and memory.embedder is not None:
+        done = memory.index.embed_some(memory.embedder, EMBEDDED)
+        left = memory.index.pending()
     if not left or not done:
         memory.store.commit()
     return left, done

@@ -289,12 +289,8 @@ class Store:
 
     def entry_of(self, id_: str) -> list[str]:
         """Ids of the entries behind an entry, node or item, the one it was born by first; [] when unknown."""
-        rows = self._rows(
-            "SELECT entries FROM files WHERE id = ? UNION SELECT entries FROM items WHERE id = ?",
-            id_,
-            id_,
-        )
-        if rows:
+        query = "SELECT entries FROM files WHERE id <> '' AND id = ?1"
+        if rows := self._rows(f"{query} UNION SELECT entries FROM items WHERE id = ?1", id_):
             return [each for row in rows for each in str(row[0]).split()]
         entry = self._ledger.get(id_)
         return [entry.id] if entry else []

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
-from exo.core.base.errors import ExoError, ProtocolError
+from exo.core.base.errors import ExoError, HomeError, ProtocolError
 from exo.core.base.home import Home
 from exo.core.engine.outbox import Row
+from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
 from exo.core.retrieve import forget as forgetting
 from exo.core.retrieve.memory import Memory
@@ -284,3 +285,97 @@ def test_a_model_cannot_teach_as_the_person(home: Home, exod: Client) -> None:
     hits = query(exod, "recall", query="pineapple spam")["hits"]
     assert [hit["trust"] for hit in hits if "pineapple" in hit["text"]] == ["self"]
     assert query(exod, "recall", query="pineapple", min_trust="self")["hits"]
+
+
+def test_an_empty_id_or_a_key_of_the_record_forgets_nothing_and_blocks_nothing(
+    home: Home, memory: Memory
+) -> None:
+    kept = memory.remember("my cat is called Plum")["id"]
+    broken = home.store / "nodes" / "facts" / "mine.md"
+    broken.write_text("no front matter\n")
+    memory.refresh()
+    enrolled = next(memory.ledger.entries(kinds=("device",))).id
+    for id_ in ("", enrolled, enrolled[:12]):
+        with pytest.raises(ExoError, match="nothing of that id"):
+            forgetting.forget(memory, home, id_, lambda needles: None)
+    assert broken.read_text() == "no front matter\n"
+    assert forgetting.forget(memory, home, kept, lambda needles: None)
+    (home.state / "forget.json").write_text("[]")
+    with pytest.raises(HomeError, match="damaged"):
+        forgetting.resume(memory, home, lambda needles: None)
+
+
+def test_the_beginning_of_an_id_forgets_what_the_whole_id_does(home: Home, memory: Memory) -> None:
+    said = memory.ledger.append(Draft("utterance", {"text": "my cat is called Plum"}))[0].id
+    kept = memory.remember("my cat is called Plum", refs=[said])["id"]
+    belief = memory.store.entry_of(kept)[0]
+    assert forgetting.forget(memory, home, belief[:12], lambda needles: None) == [belief]
+
+
+def test_titles_timers_and_results_go_though_others_hold_each_of_their_words(
+    home: Home, exod: Client
+) -> None:
+    secret = "Anna sold the old ring of Peter at the harbour yesterday evening"
+    for word in secret.split():
+        query(exod, "remember", text=f"{word} is fine by me")
+    (home.root / "work").mkdir(exist_ok=True)
+    (home.root / "work" / "f.txt").write_text("Peter sold Anna the ring\n")
+    session = exod.call("session.create", cwd=str(home.root / "work"))["session"]
+    ask(exod, session, secret)
+    ask(exod, session, '!tool read_file {"path": "f.txt"}')
+    label = json.dumps({"minutes": 90, "label": "Anna sold Peter"})
+    ask(exod, session, f"!tool timer {label}")
+    query(exod, "status")
+    with closing(Ledger(home, SystemClock(), enrol=False)) as ledger:
+        said = [entry.id for entry in ledger.entries(kinds=("utterance",))]
+    for id_ in said:
+        query(exod, "forget", id=id_)
+    raw = b"".join(path.read_bytes() for path in (home.root / "state").glob("sessions.sqlite*"))
+    for part in (b"Anna sold the old", b"Peter sold Anna", b"Anna sold Peter"):
+        assert part not in raw
+
+
+def test_a_turn_that_outlasts_a_forgetting_says_it_in_vain(home: Home, exod: Client) -> None:
+    session = exod.call("session.create")["session"]
+    since = int(exod.call("hello", protocol=1, client="test")["seq"])
+    turn = exod.call("turn.send", session=session, text=f"!say {SENTENCE}\n!delay 0.15")["turn"]
+    query(exod, "status")
+    for id_ in _events_with(home, RARE):
+        query(exod, "forget", id=id_)
+    for event in exod.events(since, session):
+        if event["type"] == "turn.completed" and event["body"]["turn"] == turn:
+            break
+    end = time.monotonic() + 20
+    while (home.state / "forget.json").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert traces(home.root, RARE) == []
+
+
+def test_the_words_that_ask_to_forget_go_along(home: Home, exod: Client) -> None:
+    session = exod.call("session.create")["session"]
+    id_ = query(exod, "remember", text=SENTENCE)["id"]
+    asked = f"forget that {SENTENCE}\n!tool forget {json.dumps({'id': id_})}"
+    exod.call("turn.send", session=session, text=asked)
+    for event in exod.events(0, session):
+        if event["type"] == "approval.requested":
+            request = event["body"]["request"]
+            exod.call("approval.respond", request=request, choice="allow")
+        if event["type"] == "turn.completed":
+            break
+    end = time.monotonic() + 20
+    while (home.state / "forget.json").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert traces(home.root, RARE) == []
+
+
+def test_a_question_that_was_answered_with_it_stays_and_small_words_count_for_nothing(
+    home: Home, exod: Client
+) -> None:
+    session = exod.call("session.create")["session"]
+    id_ = query(exod, "remember", text="my aunt is called Quexmoor")["id"]
+    ask(exod, session, "!say yes is my answer")
+    ask(exod, session, "How is she called, my aunt?")
+    query(exod, "forget", id=id_)
+    messages = exod.call("session.get", session=session)["messages"]
+    assert [m["text"] for m in messages if m["role"] == "user"][1] == "How is she called, my aunt?"
+    assert traces(home.root, ("quexmoor",)) == []
