@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +21,10 @@ from exo.core.base.files import read_pid
 from exo.core.base.home import Home, models_folder
 from exo.core.base.settings import TABLE, Settings
 from exo.core.base.unix import get, reachable
+from exo.core.router import catalog as router
 
+VARIABLES = {"EXO_HOME", "EXO_MODELS", "EXO_MODELS_FAKE", "EXO_DUMPABLE"}  # beside the settings
+PROVIDERS = Path(router.__file__).with_name("catalog.toml")
 FREE_MB = 200  # below this a card is nearly full
 
 
@@ -45,7 +49,10 @@ def doctor(options: argparse.Namespace) -> int:
     for row in findings:
         mend = f" -> {row.mend}" if row.mend else ""
         print(f"{marks[row.state]} {row.part}: {row.what}{mend}")
-    print(f"{len(faults)} fault(s)" if faults else "Nothing is in the way.")
+    warnings = sum(row.state == "warning" for row in findings)
+    count = f"{warnings} warning{'s' if warnings != 1 else ''}"
+    ending = "Nothing is in the way." if not warnings else f"Nothing is in the way; {count}."
+    print(f"{len(faults)} fault(s), {count}" if faults else ending)
     return 1 if faults else 0
 
 
@@ -59,6 +66,8 @@ def examine(home: Home) -> Iterator[Finding]:
     for name, socket in (("exod", home.exod_socket), ("models", home.models_socket)):
         yield _service(home, name, socket)
     yield from _plugins(home)
+    yield from _record(home)
+    yield from _providers()
 
 
 def _memory() -> Iterator[Finding]:
@@ -101,8 +110,39 @@ def _settings(home: Home) -> Iterator[Finding]:
     except ExoError as error:
         yield Finding("settings", "fault", str(error), f"edit {home.settings_file}")
         return
+    known = {"EXO_" + name.upper().replace(".", "_") for name, _, _ in rows} | VARIABLES
+    for name in sorted(set(filter(lambda each: each.startswith("EXO_"), os.environ)) - known):
+        yield Finding("settings", "warning", f"{name} is no setting of ours", f"unset {name}")
     own = [f"{name} = {value} ({origin})" for name, value, origin in rows if origin != "default"]
     yield Finding("settings", "ok", "; ".join(own) or f"all {len(TABLE)} at their defaults")
+
+
+def _record(home: Home) -> Iterator[Finding]:
+    from exo.core.base.clock import SystemClock
+    from exo.core.ledger.ledger import Ledger
+
+    if not (home.store / "private" / "ledger.sqlite").exists():
+        yield Finding("record", "ok", "empty: nothing was said yet")
+        return
+    try:
+        ledger = Ledger(home, SystemClock(), enrol=False)
+        report, count = ledger.verify(full=False), ledger.position()
+        ledger.close()
+    except ExoError as error:
+        yield Finding("record", "fault", str(error), error.do or "restore a backup")
+        return
+    if (fault := report.fault) is not None:
+        what = f"entry {fault.seq} of {fault.author[:12]}: {fault.what}"
+        yield Finding("record", "fault", what, "run `exo ledger verify`, restore a backup")
+    else:
+        yield Finding("record", "ok", f"{count} entries, whole since the last checkpoint")
+
+
+def _providers() -> Iterator[Finding]:
+    """Keys of remote providers that are in the environment; without one, the local model alone answers."""
+    rows = tomllib.loads(PROVIDERS.read_text())["providers"].values()
+    found = [key for row in rows for key in row.get("keys", ()) if os.environ.get(key)]
+    yield Finding("providers", "ok", ", ".join(found) or "no key is set: the local model alone")
 
 
 def _programs() -> Iterator[Finding]:

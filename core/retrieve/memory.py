@@ -23,6 +23,7 @@ from exo.core.retrieve.recall import Recall, Recalled
 from exo.core.store.nodes import Node
 from exo.core.store.store import Store
 
+CHECKED = 500  # entries between two checkpoints
 VERBS = ("recall", "remember", "rule", "why", "status")  # of memory.query; forget is the engine's
 
 
@@ -37,6 +38,19 @@ class Memory:
         self.mirror = Mirror(self.ledger)
         self.embedder = embedder
         self._recall = Recall(self.index, clock)
+
+    def check(self) -> str:
+        """Verify what came since the last checkpoint and make one where much did; "" when all is well, else
+        what a person should know."""
+        if self.ledger.notice:
+            return self.ledger.notice
+        fault = self.ledger.verify(full=False).fault
+        if fault is not None:
+            what = f"the record breaks at entry {fault.seq} of {fault.author[:12]}: {fault.what}"
+            return f"{what}; run `exo ledger verify`, restore a backup"
+        if not any(entry.kind == "checkpoint" for entry in self.ledger.newest(CHECKED)):
+            self.ledger.checkpoint()
+        return ""
 
     def close(self) -> None:
         self.index.close()

@@ -64,13 +64,17 @@ class Provider:
         """Do `work` with the memory, in its thread. Raises what it raises, and what keeps the memory
         from opening."""
 
+        loop = asyncio.get_running_loop()
+
         def job() -> T:
             if self._memory is None:
                 self._memory = self._opens()
+                if said := self._memory.check():
+                    loop.call_soon_threadsafe(self._tell, "record", said)
             return work(self._memory)
 
         try:
-            value = await asyncio.get_running_loop().run_in_executor(self._thread, job)
+            value = await loop.run_in_executor(self._thread, job)
         except ExoError as error:
             if self._memory is None and str(error) != self._fault:
                 self._fault = str(error)

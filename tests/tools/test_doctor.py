@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
+from exo.core.ledger.entry import Draft
+from exo.core.ledger.ledger import Ledger
 from exo.tools import cli
+from exo.tools.doctor import examine
 
 
 @pytest.fixture
@@ -65,4 +71,24 @@ def test_report_for_people_ends_in_a_verdict(
 ) -> None:
     assert cli.main(["doctor", "--home", str(home.root)]) == 1
     out = capsys.readouterr().out
-    assert "FAULT" in out and out.strip().splitlines()[-1].endswith("fault(s)")
+    assert "FAULT" in out and "fault(s)" in out.strip().splitlines()[-1]
+
+
+def test_a_broken_record_an_unknown_setting_and_keys_are_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(home, SystemClock())
+    [entry] = ledger.append(Draft("note", {"text": "hello"}))
+    ledger.close()
+    monkeypatch.setenv("EXO_VOICE_BAKEND", "espeak")
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    rows = {(row.part, row.state): row.what for row in examine(home)}
+    assert rows["record", "ok"].startswith("2 entries")
+    assert "EXO_VOICE_BAKEND" in rows["settings", "warning"]
+    assert rows["providers", "ok"] == "OPENAI_API_KEY"
+    with closing(sqlite3.connect(home.store / "private" / "ledger.sqlite")) as link:
+        link.execute("DROP TRIGGER bodies_no_update")
+        link.execute("UPDATE bodies SET body = replace(body, 'hello', 'hallo')")
+        link.commit()
+    [fault] = [row for row in examine(home) if row.part == "record"]
+    assert fault.state == "fault" and f"entry {entry.seq} of" in fault.what
