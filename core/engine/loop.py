@@ -262,7 +262,7 @@ class Loop:
         """Run a call through hooks and approvals; with a `fault` it is not made. Only a call of a turn
         is told of by events; every call goes into the record."""
         key, put = f"{turn or new_id()}:{call.id}", self._sessions.outbox.put
-        risk = self._actions.tools.risk(call.tool, call.args)
+        risk = self._actions.tools.risk(call)
         with self._hub.commit() as add:
             facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
             put("action", f"{key}:action", session, turn, call=call.id, **facts)
