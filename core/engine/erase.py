@@ -33,9 +33,8 @@ def erase(database: Database, needles: Needles) -> None:
             ours = body.get("turn") in needles.turns or str(message) in blanked
             if ours or any(map(needles.hit, leaves(body))):
                 link.execute("UPDATE events SET data = ? WHERE seq = ?", (_blank(data), seq))
-        for session in touched:
-            link.execute("DELETE FROM nodes WHERE session = ?", (session,))
-            link.execute("DELETE FROM views WHERE session = ?", (session,))
+        for table in ("nodes", "views"):
+            link.executemany(f"DELETE FROM {table} WHERE session = ?", [(s,) for s in touched])
         for table, column, key in (
             ("sessions", "title", "id"),
             ("waiting", "text", "n"),
@@ -45,9 +44,8 @@ def erase(database: Database, needles: Needles) -> None:
         ):
             rows = link.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
             found = [row[:1] for row in rows if needles.hit(row[1])]
-            what = f"DELETE FROM {table}"
-            if table == "sessions":
-                what = "UPDATE sessions SET title = ''"
+            blanks = table == "sessions"
+            what = "UPDATE sessions SET title = ''" if blanks else f"DELETE FROM {table}"
             link.executemany(f"{what} WHERE {key} = ?", found)
         link.execute("INSERT INTO search (search) VALUES ('optimize')")
     database.scrub()
@@ -62,11 +60,5 @@ def _without(value: Any) -> Any:
         return [_without(each) for each in value]
     if not isinstance(value, dict):
         return value
-    return {
-        key: ""
-        if key in _TEXTS and isinstance(each, str)
-        else {}
-        if key == "args"
-        else _without(each)
-        for key, each in value.items()
-    }
+    kept = {key: {} if key == "args" else _without(each) for key, each in value.items()}
+    return kept | {key: "" for key in _TEXTS if isinstance(kept.get(key), str)}

@@ -63,15 +63,13 @@ class ToolSpec:
     needs: str = ""
 
     def openai(self) -> dict[str, Any]:
-        return {"type": "function", "function": self._row("name", "description", "parameters")}
+        names = "name", "description", "parameters"
+        return {"type": "function", "function": {name: getattr(self, name) for name in names}}
 
     def row(self) -> dict[str, Any]:
         """How `tools.list` shows it."""
         risk = self.risk if isinstance(self.risk, str) else "high"
-        return self._row("name", "description", "parameters", "toolset") | {"risk": risk}
-
-    def _row(self, *names: str) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in names}
+        return {**self.openai()["function"], "toolset": self.toolset, "risk": risk}
 
 
 class Toolbox:
