@@ -232,7 +232,7 @@ class HttpServer:
             return False
         if request is None:
             return False
-        answer = asyncio.create_task(self._answer(request, reader, writer))
+        answer = asyncio.create_task(self._answer(request))
         gone = asyncio.create_task(_gone(request, reader))
         try:
             await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -265,15 +265,13 @@ class HttpServer:
             request._whole.set()
         return request
 
-    async def _answer(
-        self, request: Request, reader: _Reader, writer: asyncio.StreamWriter
-    ) -> bool:
+    async def _answer(self, request: Request) -> bool:
         response = await self._guard(request)
         keep = request.headers.get("connection", "").lower() != "close" and request._whole.is_set()
         keep = keep and request.method != "HEAD"  # whose client takes no body: ours would stay
-        await _send(writer, response, keep)
+        await _send(request._writer, response, keep)
         if not request._whole.is_set():
-            await _linger(reader, writer)
+            await _linger(request._reader, request._writer)
         return keep
 
     async def _guard(self, request: Request) -> Response:

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from exo.core.base.errors import SettingError, storage_error
 from exo.core.base.files import write_atomic
@@ -95,18 +96,8 @@ class Settings:
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Settings:
         """Read `path`; absent is fine. Raises SettingError for a file that does not parse."""
-        settings = cls(path, environ)
-        try:
-            data = tomllib.loads(path.read_text())
-        except FileNotFoundError:
-            return settings
-        except OSError as error:
-            raise storage_error(f"read {path}", error) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise SettingError(f"read {path}", str(error), "mend or remove the file") from error
-        for name, value in _flat(data):
-            settings.saved[name] = parse(name, value, str(path))
-        return settings
+        saved = {name: parse(name, each, str(path)) for name, each in _flat(read_toml(path))}
+        return cls(path, environ, saved)
 
     def origin(self, name: str) -> tuple[Value, str]:
         """Return the value and where it came from."""
@@ -137,6 +128,18 @@ class Settings:
         lines = [f'"{key}" = {_toml(item)}\n' for key, item in saved.items()]
         write_atomic(self.path, "".join(lines))
         self.saved = saved
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a person wrote into a file; an absent one is empty. Raises SettingError, StorageError."""
+    try:
+        return tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise storage_error(f"read {path}", error) from error
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise SettingError(f"read {path}", str(error), "mend or remove the file") from error
 
 
 def parse(name: str, value: object, source: str) -> Value:

@@ -188,20 +188,18 @@ class ContextEngine:
             left -= sum(sizes[first : first + LEAF]) - room
             self._node(session, state, (0, leaves), limits)
             leaves += 1
-        view = self._merged(session, state, leaves, limits, left > budget or not limits.step)
+        view = self._merged(session, leaves, limits, left > budget or not limits.step)
         if view != state.view and covered([each.address for each in view]) >= state.start:
             with self._hub.commit() as add:
                 self.store.save_view(session, view)
                 add(session, ContextCompacted(total, max(0, left)))
             self.store.show(session, view)
 
-    def _merged(
-        self, session: str, state: State, leaves: int, limits: Limits, must: bool
-    ) -> list[Node]:
+    def _merged(self, session: str, leaves: int, limits: Limits, must: bool) -> list[Node]:
         """The coarsest finished nodes over `leaves`; over the limit of the view, oldest pairs are merged
         (down to three quarters, so that this does not happen at every fold)."""
+        state, goal = self.store.state(session), limits.summaries
         view = tile(state.nodes, leaves)
-        goal = limits.summaries
         while self._weight(state, view) > goal and (parent := pair(view)):
             goal = limits.summaries * 3 // 4
             if parent not in state.nodes and not must:

@@ -79,17 +79,12 @@ class Digest:
 
 def parse(text: str) -> Digest:
     """Read a digest's text back."""
-    prose: list[str] = []
-    exact: tuple[str, ...] = ()
-    open_ = ""
-    for line in text.splitlines():
-        if line.startswith(EXACT):
-            exact = tuple(line[len(EXACT) :].split("; "))
-        elif line.startswith(OPEN):
-            open_ = line[len(OPEN) :]
-        else:
-            prose.append(line)
-    return Digest("\n".join(prose), exact, open_)
+    lines = text.splitlines()
+    exact = [line[len(EXACT) :] for line in lines if line.startswith(EXACT)]
+    open_ = [line[len(OPEN) :] for line in lines if line.startswith(OPEN)]
+    prose = [line for line in lines if not line.startswith((EXACT, OPEN))]
+    things = tuple(exact[-1].split("; ")) if exact else ()
+    return Digest("\n".join(prose), things, "".join(open_[-1:]))
 
 
 def digest(messages: Iterable[Message]) -> Digest:

@@ -17,7 +17,7 @@ from exo.core.context.builder import shorten
 from exo.core.context.extract import Digest
 from exo.core.context.redact import redact
 from exo.core.protocol.schema import Message
-from exo.core.router.model import Model, Request, Text
+from exo.core.router.model import Model, Request, words
 
 By = Literal["model", "rules", "stopgap"]
 NAMES = {"user": "Person", "assistant": "Exo", "tool": "Tool"}
@@ -72,11 +72,7 @@ class Summariser:
             priority="aux",
             temperature=0.0,
         )
-        said = ""
-        async for event in self._model.stream("aux", request):
-            if isinstance(event, Text):
-                said += event.text
-        return said
+        return await words(self._model, "aux", request)
 
 
 def check(gist: str, source: str) -> str:
@@ -88,23 +84,20 @@ def check(gist: str, source: str) -> str:
     known = set(_long_words(source))
     kept = []
     for sentence in dict.fromkeys(re.split(r"(?<=[.!?。])\s+", gist)):
-        words = _long_words(sentence)
-        told = sum(word in known for word in words)
-        if (
-            words
-            and told >= SHARED * len(words)
-            and all(each in source for each in extract.facts(sentence))
-        ):
+        longer = _long_words(sentence)
+        told = sum(word in known for word in longer)
+        true = all(each in source for each in extract.facts(sentence))
+        if longer and told >= SHARED * len(longer) and true:
             kept.append(sentence)
     return " ".join(kept)
 
 
 def _loops(text: str) -> bool:
-    words = text.lower().split()
-    runs = Counter(tuple(words[n : n + 4]) for n in range(len(words) - 3))
+    row = text.lower().split()
+    runs = Counter(tuple(row[n : n + 4]) for n in range(len(row) - 3))
     return bool(runs) and 1 - len(runs) / runs.total() > REPEATED
 
 
 def _long_words(text: str) -> list[str]:
-    words: list[str] = re.findall(r"[^\W\d_]{4,}", text.lower())
-    return words or re.findall(r"[^\W\d_]", text)
+    found: list[str] = re.findall(r"[^\W\d_]{4,}", text.lower())
+    return found or re.findall(r"[^\W\d_]", text)

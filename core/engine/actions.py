@@ -103,12 +103,12 @@ class Actions:
 
     async def run(self, call: Call, context: Context) -> tuple[ToolResult, int]:
         """Return the result and the milliseconds that the tool itself took."""
-        if fault := self.tools.fault(call.tool, call.args, context):
+        if fault := self.tools.fault(call, context):
             return ToolResult(call.id, False, fault), 0
         facts: dict[str, Any] = {
             "tool_name": call.tool,
             "args": call.args,
-            "risk": self.tools.risk(call.tool, call.args),
+            "risk": self.tools.risk(call),
             "needs": self.tools.needs(call.tool),
             "session_id": context.session,
             "tool_call_id": call.id,
@@ -121,7 +121,7 @@ class Actions:
         async def rewrite(text: str) -> str:
             return await self._hooks.transform(text, **facts)
 
-        result = await self.tools.run(call.id, call.tool, call.args, context, rewrite)
+        result = await self.tools.run(call, context, rewrite)
         spent = round((time.monotonic() - begun) * 1000)
         facts |= {"result": result.text, "ok": result.ok, "duration_ms": spent}
         await self._hooks.fire("post_tool_call", **facts)

@@ -7,7 +7,6 @@ are JSON objects that can be stored; so a bad call costs one error result, never
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from exo.core.engine.sessions import new_id
@@ -15,7 +14,6 @@ from exo.core.protocol.codec import read_json, sendable
 from exo.core.protocol.schema import Call
 from exo.core.router.model import RawCall
 
-REPEATS = 3  # the same failing call in so many rounds in a row ends the turn
 _FENCE = re.compile(r"\s*```[a-zA-Z]*\s*\n?(.*?)\n?\s*```\s*", re.S)
 
 
@@ -52,16 +50,3 @@ def read_args(text: str) -> tuple[dict[str, Any], str]:
     if isinstance(value, dict):
         return value, ""
     return {}, "" if value is None else "the arguments are no JSON object"
-
-
-@dataclass
-class Failures:
-    """Counts calls that fail in the same way round after round."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def note(self, failed: list[str]) -> bool:
-        """Take the failed calls of one round, each as text; returns whether one of them has failed
-        REPEATS rounds in a row."""
-        self.counts = {call: self.counts.get(call, 0) + 1 for call in set(failed)}
-        return any(count >= REPEATS for count in self.counts.values())

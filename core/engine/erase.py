@@ -39,9 +39,8 @@ def erase(database: Database, needles: Needles) -> None:
                 blanked.add(message["id"])
             if ours or str(message) in blanked or "title" not in body and turn in needles.turns:
                 link.execute("UPDATE events SET data = ? WHERE seq = ?", (_blank(data), seq))
-        for session in touched:
-            link.execute("DELETE FROM nodes WHERE session = ?", (session,))
-            link.execute("DELETE FROM views WHERE session = ?", (session,))
+        for table in ("nodes", "views"):
+            link.executemany(f"DELETE FROM {table} WHERE session = ?", [(s,) for s in touched])
         for table, column, key in (
             ("sessions", "title", "id"),
             ("waiting", "text", "n"),

@@ -22,7 +22,7 @@ from exo.core.context.builder import shorten
 from exo.core.context.engine import ContextEngine
 from exo.core.decide.rules import Plan
 from exo.core.engine.actions import Actions
-from exo.core.engine.calls import Failures, read_calls
+from exo.core.engine.calls import read_calls
 from exo.core.engine.deltas import Joiner
 from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, title_of
 from exo.core.plugins.slots import Remembered, Slots
@@ -32,6 +32,7 @@ from exo.core.router.model import Done, Model, Request, Text
 from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context
 
+REPEATS = 3  # the same failing call in so many rounds in a row ends the turn
 SHRINKS = 4  # halvings of a request that the model finds too long
 RECORDED = 4000  # characters of a tool's result that the record keeps
 
@@ -64,7 +65,7 @@ class Turn:
     said: str = ""  # its text so far
     reply: str = ""  # the last whole text of the assistant
     recalled: Remembered = Remembered()  # what the memory provider knows to this message
-    failures: Failures = field(default_factory=Failures)
+    failures: dict[str, int] = field(default_factory=dict)  # call -> rounds in a row
     joiners: list[Joiner] = field(default_factory=list)
     shown: bool = False  # whether the model call that runs put anything on a screen
     begun: bool = False
@@ -163,7 +164,8 @@ class Loop:
                 for call, raw, result in zip(calls, done.calls, results, strict=True)
                 if not result.ok
             ]
-            if turn.failures.note(failed):
+            turn.failures = {each: turn.failures.get(each, 0) + 1 for each in failed}
+            if max(turn.failures.values(), default=0) >= REPEATS:
                 code, why = "repeating", "stopped: the model repeats a tool call that fails"
                 break
         self._hub.publish(turn.session, Notice("warning", code, why))
@@ -262,7 +264,7 @@ class Loop:
         """Run a call through hooks and approvals; with a `fault` it is not made. Only a call of a turn
         is told of by events; every call goes into the record."""
         key, put = f"{turn or new_id()}:{call.id}", self._sessions.outbox.put
-        risk = self._actions.tools.risk(call.tool, call.args)
+        risk = self._actions.tools.risk(call)
         with self._hub.commit() as add:
             facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
             put("action", f"{key}:action", session, turn, call=call.id, **facts)

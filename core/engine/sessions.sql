@@ -1,9 +1,5 @@
 PRAGMA page_size = 1024;
-CREATE TABLE events (
-  seq INTEGER PRIMARY KEY,
-  session TEXT,
-  data TEXT NOT NULL
-) STRICT;
+CREATE TABLE events (seq INTEGER PRIMARY KEY, session TEXT, data TEXT NOT NULL) STRICT;
 CREATE TABLE sessions (
   id TEXT PRIMARY KEY,
   title TEXT NOT NULL,
@@ -61,11 +57,7 @@ CREATE TABLE nodes (
   made_by TEXT NOT NULL
 ) STRICT;
 CREATE INDEX nodes_session ON nodes (session, level, place);
-CREATE TABLE views (
-  session TEXT PRIMARY KEY,
-  last INTEGER NOT NULL,
-  nodes TEXT NOT NULL
-) STRICT;
+CREATE TABLE views (session TEXT PRIMARY KEY, last INTEGER NOT NULL, nodes TEXT NOT NULL) STRICT;
 CREATE TABLE outbox (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
   key TEXT NOT NULL UNIQUE,
@@ -75,11 +67,7 @@ CREATE TABLE outbox (
   ts INTEGER NOT NULL,
   body TEXT NOT NULL
 ) STRICT;
-CREATE TABLE undone (
-  message TEXT PRIMARY KEY,
-  session TEXT NOT NULL,
-  turn TEXT NOT NULL
-) STRICT;
+CREATE TABLE undone (message TEXT PRIMARY KEY, session TEXT NOT NULL, turn TEXT NOT NULL) STRICT;
 CREATE TABLE untitled (session TEXT PRIMARY KEY) STRICT;
 CREATE VIEW texts AS SELECT n, searchable(data) AS text FROM messages;
 CREATE VIRTUAL TABLE search USING fts5 (

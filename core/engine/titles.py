@@ -12,7 +12,7 @@ from pathlib import Path
 from exo.core.base.errors import ExoError
 from exo.core.engine.sessions import Sessions, title_of
 from exo.core.protocol.schema import SessionUpdated
-from exo.core.router.model import Model, Request, Text
+from exo.core.router.model import Model, Request, words
 from exo.core.server.hub import Hub
 
 _HEAD = 600  # characters of the first exchange that the model sees, of each side
@@ -36,11 +36,7 @@ async def word(sessions: Sessions, hub: Hub, model: Model, idle: float) -> None:
 
 async def _ask(model: Model, prompt: str, talk: str) -> str:
     messages = [{"role": "system", "content": prompt}, {"role": "user", "content": talk}]
-    text = ""
-    async for event in model.stream("aux", Request(messages, max_tokens=24)):
-        if isinstance(event, Text):
-            text += event.text
-    return text
+    return await words(model, "aux", Request(messages, max_tokens=24))
 
 
 def clean(text: str) -> str:

@@ -134,9 +134,8 @@ class Hooks:
 
 def _taken(hook: Hook, facts: dict[str, Any]) -> dict[str, Any]:
     rows = inspect.signature(hook.function).parameters
-    if any(row.kind is row.VAR_KEYWORD for row in rows.values()):
-        return copy.deepcopy(facts)
-    return {name: copy.deepcopy(value) for name, value in facts.items() if name in rows}
+    every = any(row.kind is row.VAR_KEYWORD for row in rows.values())
+    return copy.deepcopy({name: facts[name] for name in facts if every or name in rows})
 
 
 def _decision(hook: Hook, value: Any) -> Decision | None:

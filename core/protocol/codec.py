@@ -106,12 +106,8 @@ def from_json(cls: type[T], value: Any, where: str, code: str = "bad_body") -> T
     for item in dataclasses.fields(cls):  # type: ignore[arg-type]
         if item.name not in value and item.default is needed and item.default_factory is needed:
             raise refused(code, where, f"the field {item.name!r} is missing")
-    return cls(
-        **{
-            name: _convert(hints[name], each, f"{where}.{name}", code)
-            for name, each in value.items()
-        }
-    )
+    made = {key: _convert(hints[key], each, f"{where}.{key}", code) for key, each in value.items()}
+    return cls(**made)
 
 
 @functools.cache
@@ -125,18 +121,16 @@ def _convert(hint: Any, value: Any, where: str, code: str) -> Any:
         return value
     if origin in (types.UnionType, typing.Union):
         return _union(args, value, where, code)
+    if origin is Literal and isinstance(value, str) and value in args:
+        return value
     if origin is Literal:
-        if value in args and isinstance(value, str):
-            return value
         raise refused(code, where, f"{value!r} is none of {', '.join(args)}")
     if dataclasses.is_dataclass(hint):
         return from_json(typing.cast(type, hint), value, where, code)
     if origin is list and isinstance(value, list):
         return [_convert(args[0], item, f"{where}[{n}]", code) for n, item in enumerate(value)]
     if origin is dict and isinstance(value, dict):
-        return {
-            name: _convert(args[1], item, f"{where}.{name}", code) for name, item in value.items()
-        }
+        return {key: _convert(args[1], each, f"{where}.{key}", code) for key, each in value.items()}
     # bool is an int to Python, not to JSON
     if origin is None and type(value) is hint or (hint is float and type(value) is int):
         return value

@@ -22,9 +22,7 @@ class Shape:
     """What is derived from it becomes a frozen dataclass; the body of a command (`result` None: an empty
     object) or of an event is registered under its name."""
 
-    def __init_subclass__(
-        cls, command: str = "", result: type | None = None, event: str = ""
-    ) -> None:
+    def __init_subclass__(cls, command: str = "", result: Any = None, event: str = "") -> None:
         dataclass(frozen=True)(cls)
         if command:
             register(COMMANDS, command, cls)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from exo.core.base.errors import SettingError, storage_error
+from exo.core.base.errors import SettingError
+from exo.core.base.settings import read_toml
 
 CHAIN = {"main": ("main",), "aux": ("aux", "main"), "decision": ("decision", "aux", "main")}
 FILE = "providers.toml"  # in state/
@@ -101,7 +101,7 @@ class Catalog:
     def add(self, path: Path) -> dict[str, list[str]]:
         """Lay a file over what is here, field by field, all of it or nothing; an absent one is empty.
         Returns the roles it sets. Raises SettingError, StorageError."""
-        own = _read_toml(path)
+        own = read_toml(path)
         _check(own, {"providers": r"\{.*\}", "roles": r"\{.*\}"}, path, "the file")
         providers = dict(self.providers)
         for name, row in own.get("providers", {}).items():
@@ -113,32 +113,21 @@ class Catalog:
         return roles
 
 
-def check_routes(
-    providers: Mapping[str, Provider], role: str, routes: object, source: str
-) -> list[str]:
+def check_routes(known: Collection[str], role: str, routes: object, source: str) -> list[str]:
     """Return `routes` if they can be a role's. Raises SettingError with code bad_role or bad_route."""
     what = f"set the routes of {role} ({source})"
     if role not in CHAIN:
         raise SettingError(what, f"the roles are {', '.join(CHAIN)}", code="bad_role")
-    shape = f'a list of "provider:model" is wanted, for main one at least; known are {", ".join(providers)}'
+    shape = (
+        f'a list of "provider:model" is wanted, for main one at least; known are {", ".join(known)}'
+    )
     if not isinstance(routes, list) or role == "main" and not routes:
         raise SettingError(what, "that is no list of routes", shape, code="bad_route")
     for route in routes:
         provider, _, model = str(route).partition(":")
-        if provider not in providers or not model.isprintable() or not model:
+        if provider not in known or not model.isprintable() or not model:
             raise SettingError(what, f"{route!r} leads nowhere", shape, code="bad_route")
     return list(dict.fromkeys(routes))
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise storage_error(f"read {path}", error) from error
-    except ValueError as error:  # no TOML, or no UTF-8
-        raise SettingError(f"read {path}", str(error), "mend or remove the file") from error
 
 
 def _provider(base: Provider, own: dict[str, Any], path: Path) -> Provider:

@@ -58,6 +58,11 @@ class Request:
     temperature: float | None = None
 
 
+async def words(model: Model, role: str, request: Request) -> str:
+    """All that a model says to a request. Raises ModelError."""
+    return "".join([e.text async for e in model.stream(role, request) if isinstance(e, Text)])
+
+
 class Model(Protocol):
     """The seam to language models."""
 

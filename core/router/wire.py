@@ -13,8 +13,9 @@ import contextlib
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from exo.core.base import errors
 from exo.core.base.clock import Clock
@@ -29,6 +30,8 @@ from exo.core.router.sse import EventReader
 if TYPE_CHECKING:
     import httpx
 
+Json = dict[str, Any]
+Kind = tuple[type[ModelError], str, str]  # type, code, what to do
 CONNECT = 10.0  # seconds for name, connection and TLS together
 DRAIN = 0.2  # seconds for the end of a body after its last event, so that the connection is kept
 HEAD = 64 * 1024  # bytes of an answer that is no stream of events: enough for any error page
@@ -93,30 +96,27 @@ class Refusal(Exception):
         self.error = error
 
 
+@dataclass
 class Transport:
-    """One provider. Subclasses say how a request looks and how an answer reads."""
+    """One provider. Subclasses say how a request looks and how an answer reads. `_connect` replaces the
+    network, for tests."""
 
-    path = ""
-    reply: type[Reply] = Reply
+    path: ClassVar[str]
+    reply: ClassVar[type[Reply]]
+    provider: Provider
+    _state: Path
+    _silence: float
+    _clock: Clock
+    _connect: httpx.AsyncBaseTransport | None = None
+    _client: httpx.AsyncClient | None = None
+    _keep: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
-    def __init__(
-        self,
-        provider: Provider,
-        state: Path,
-        silence: float,
-        clock: Clock,
-        connect: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        """`connect` replaces the network, for tests."""
-        self.provider = provider
-        self._state, self._clock, self._connect = state, clock, connect
-        self._silence = provider.silence or silence
-        self._what = f"ask the model server {provider.name}"
+    def __post_init__(self) -> None:
+        self._silence = self.provider.silence or self._silence
+        self._what = f"ask the model server {self.provider.name}"
         self._do = "see whether it runs and the network is there"
-        if provider.socket:
+        if self.provider.socket:
             self._do = "it is started again by itself; ask again, or run `exo doctor`"
-        self._client: httpx.AsyncClient | None = None
-        self._keep = contextlib.ExitStack()
 
     def headers(self, key: Key) -> dict[str, str]:
         raise NotImplementedError
@@ -148,9 +148,7 @@ class Transport:
                 yield event
         yield reply.done()
 
-    async def ask(
-        self, method: str, path: str, key: Key, body: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    async def ask(self, method: str, path: str, key: Key, body: Json | None = None) -> Json:
         """A request with a plain answer. Raises ModelError."""
         with self._readable(key):
             async with self._send(method, path, key, body) as answer:
@@ -166,7 +164,7 @@ class Transport:
     # ---- connection ------------------------------------------------------------------------------
 
     def _send(
-        self, method: str, path: str, key: Key, body: dict[str, Any] | None = None
+        self, method: str, path: str, key: Key, body: Json | None = None
     ) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
         headers = {"content-type": "application/json", **self.headers(key)}
         # what a tool printed may hold half a character pair, which UTF-8 cannot
@@ -268,10 +266,8 @@ class Transport:
         return fault
 
 
-def _kind(
-    status: int, words: list[str], text: str, seconds: float | None
-) -> tuple[type[ModelError], str, str]:
-    """(type, code, what to do) of a provider's error. A limit that says when it is lifted is no account
+def _kind(status: int, words: list[str], text: str, seconds: float | None) -> Kind:
+    """What a provider's error is. A limit that says when it is lifted is no account
     that is used up."""
     if "model_missing" in words or "model_corrupt" in words or status == 404:
         return errors.ModelMissing, "", ""

@@ -76,11 +76,10 @@ class LineSession:
     async def _answer(self, line: bytes) -> bool:
         """Return False when the peer is gone."""
         response = await self._dispatcher.respond(line, self._subscribe)
-        try:
+        with contextlib.suppress(ConnectionError):
             await self._send(encode(response))
-        except ConnectionError:
-            return False
-        return True
+            return True
+        return False
 
     def _subscribe(self, body: EventsSubscribe) -> SubscribeResult:
         """Follow from now on; the response is written first, because the task has yet to start."""

@@ -144,16 +144,16 @@ def _read_begin(lines: list[str], first: int) -> list[Change]:
     for number, line in enumerate(lines[first:], first + 1):
         change = changes[-1] if changes else Change("", "")
         words = _BEGIN.match(line)
+        verb, path = (words[1], words[2].strip()) if words else ("", "")
         if line.rstrip() == "*** End Patch":
             return changes
-        if words and words[1] == "Move to":
+        if verb == "Move to":
             if not change.path or not change.to or change.hunks:
                 raise _bad(number, line, "a move belongs right below an update")
-            change.to = words[2].strip()
-        elif words:
-            path = words[2].strip()
-            added, deleted = words[1] == "Add File", words[1] == "Delete File"
-            changes.append(Change("" if added else path, "" if deleted else path))
+            change.to = path
+        elif verb:
+            old, new = "" if verb == "Add File" else path, "" if verb == "Delete File" else path
+            changes.append(Change(old, new))
         elif not change.to:
             if line.strip():
                 raise _bad(number, line, "it belongs to no file")
@@ -177,12 +177,9 @@ def apply_hunks(text: str, hunks: list[Hunk], name: str) -> str:
         own = iter(lines[at : at + old])
         put = []
         for mark, line in hunk.lines:
-            if mark == "+":
-                put.append(like(text, line) if plain else line)
-                continue
-            kept = next(own)
-            if mark == " ":
-                put.append(kept)
+            kept = line if mark == "+" else next(own)
+            if mark != "-":
+                put.append(like(text, kept) if plain and mark == "+" else kept)
         lines[at : at + old] = put
         used = at + len(put)
         if hunk.at:
@@ -197,11 +194,10 @@ def _find(lines: list[str], hunk: Hunk, used: int, moved: int, name: str) -> int
     """The index of the hunk's first line; exactly, else by words alone; the nearest to where it says."""
     first = used
     if hunk.heading:
-        while first < len(lines) and lines[first].strip() != hunk.heading:
-            first += 1
-        if first == len(lines):
+        below = (n for n in range(used, len(lines)) if lines[n].strip() == hunk.heading)
+        first = next(below, -1) + 1
+        if not first:
             raise ExoError(f"apply {name}", f"there is no line {hunk.heading[:120]!r}")
-        first += 1
     guess = max(used, hunk.at - 1 + moved) if hunk.at else first
     old = hunk.old()
     if not old:

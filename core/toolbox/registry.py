@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from exo.core.base.errors import ExoError
-from exo.core.protocol.schema import ToolResult
+from exo.core.protocol.schema import Call, ToolResult
 from exo.core.toolbox import results
 from exo.core.toolbox.workers import call as call_handler
 from exo.core.toolbox.workers import within
@@ -63,15 +63,13 @@ class ToolSpec:
     needs: str = ""
 
     def openai(self) -> dict[str, Any]:
-        return {"type": "function", "function": self._row("name", "description", "parameters")}
+        names = "name", "description", "parameters"
+        return {"type": "function", "function": {name: getattr(self, name) for name in names}}
 
     def row(self) -> dict[str, Any]:
         """How `tools.list` shows it."""
         risk = self.risk if isinstance(self.risk, str) else "high"
-        return self._row("name", "description", "parameters", "toolset") | {"risk": risk}
-
-    def _row(self, *names: str) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in names}
+        return {**self.openai()["function"], "toolset": self.toolset, "risk": risk}
 
 
 class Toolbox:
@@ -95,45 +93,37 @@ class Toolbox:
             if (toolsets is None or spec.toolset in toolsets) and not _missing(spec)
         ]
 
-    def risk(self, name: str, args: dict[str, Any]) -> Risk:
+    def risk(self, call: Call) -> Risk:
         """An unknown tool, and one whose own estimate fails, counts as high."""
         try:
-            risk = self._tools[name].risk
-            return risk if isinstance(risk, str) else risk(args)
+            risk = self._tools[call.tool].risk
+            return risk if isinstance(risk, str) else risk(call.args)
         except Exception:  # noqa: BLE001 - arguments that are not yet checked
             return "high"
 
     def needs(self, name: str) -> str:
         return self._tools[name].needs
 
-    def fault(self, name: str, args: dict[str, Any], context: Context) -> str:
+    def fault(self, call: Call, context: Context) -> str:
         """Why this call cannot be made, "" when it can."""
-        spec = self._tools.get(name)
+        spec, name = self._tools.get(call.tool), call.tool
         if spec is None or context.toolsets is not None and spec.toolset not in context.toolsets:
             known = ", ".join(spec.name for spec in self.specs(context.toolsets))
             return f"there is no tool {name!r}; there are: {known}"
-        why = _missing(spec) or check_args(spec.parameters, args)
+        why = _missing(spec) or check_args(spec.parameters, call.args)
         return why and f"{name}: {why}"
 
-    async def run(
-        self,
-        call: str,
-        name: str,
-        args: dict[str, Any],
-        context: Context,
-        rewrite: Rewrite | None = None,
-    ) -> ToolResult:
+    async def run(self, call: Call, context: Context, rewrite: Rewrite | None = None) -> ToolResult:
         """Run a tool within its time-out; blocking handlers run in a worker thread. `rewrite` sees the
         whole text before it is cut, so that what it takes out is not in the kept file either."""
-        if fault := self.fault(name, args, context):
-            return ToolResult(call, False, fault)
-        spec = self._tools[name]
-        output = await self._invoke(spec, args, context)
+        if fault := self.fault(call, context):
+            return ToolResult(call.id, False, fault)
+        output = await self._invoke(self._tools[call.tool], call.args, context)
         if rewrite is not None:
             output = replace(output, text=await rewrite(output.text))
-        text = results.cut(output.text, context.results, call)
+        text = results.cut(output.text, context.results, call.id)
         end = f"\n{output.end}" if output.end and text[-1:] not in ("", "\n") else output.end
-        return ToolResult(call, output.ok, text + end)
+        return ToolResult(call.id, output.ok, text + end)
 
     async def _invoke(self, spec: ToolSpec, args: dict[str, Any], context: Context) -> Output:
         seconds = self._timeout if spec.timeout is None else spec.timeout or None
@@ -173,9 +163,8 @@ _TYPES: dict[str, Any] = {
 def check_args(schema: dict[str, Any], args: dict[str, Any]) -> str:
     """Say what is wrong with `args` for a flat object schema; "" when nothing is."""
     properties = schema.get("properties", {})
-    for name in schema.get("required", []):
-        if name not in args:
-            return f"the argument {name!r} is missing"
+    if missing := [name for name in schema.get("required", []) if name not in args]:
+        return f"the argument {missing[0]!r} is missing"
     for name, value in args.items():
         if name not in properties:
             return f"there is no argument {name!r}; there are: {', '.join(properties)}"
@@ -187,11 +176,8 @@ def check_args(schema: dict[str, Any], args: dict[str, Any]) -> str:
 def _check_value(rule: dict[str, Any], value: Any) -> str:
     names = rule.get("type", list(_TYPES))
     names = [names] if isinstance(names, str) else names
-    if isinstance(value, bool):
-        fits = "boolean" in names
-    else:
-        fits = any(isinstance(value, _TYPES[name]) for name in names if name in _TYPES)
-    if not fits:
+    known = ["boolean"] if isinstance(value, bool) else _TYPES  # to Python, a bool is an int too
+    if not any(name in known and isinstance(value, _TYPES[name]) for name in names):
         return f"a {' or '.join(names)}"
     if "enum" in rule and value not in rule["enum"]:
         return f"one of {', '.join(map(str, rule['enum']))}"

@@ -18,17 +18,9 @@ _DAYS = {"today": 0, "heute": 0, "tomorrow": 1, "morgen": 1, "übermorgen": 2}
 _ENGLISH = "monday tuesday wednesday thursday friday saturday sunday"
 _GERMAN = "montag dienstag mittwoch donnerstag freitag samstag sonntag"
 _WEEK = {name: n % 7 for n, name in enumerate(f"{_ENGLISH} {_GERMAN}".split())}
-_UNITS = {
-    "sec": "seconds",
-    "sek": "seconds",
-    "min": "minutes",
-    "hour": "hours",
-    "stunde": "hours",
-    "day": "days",
-    "tag": "days",
-    "week": "weeks",
-    "woche": "weeks",
-}
+_UNITS = dict.fromkeys(("sec", "sek"), "seconds") | {"min": "minutes"}
+_UNITS |= dict.fromkeys(("hour", "stunde"), "hours") | dict.fromkeys(("day", "tag"), "days")
+_UNITS |= dict.fromkeys(("week", "woche"), "weeks")
 _SPAN = re.compile(rf"in (\d+|an?|eine[rm]?) ?({'|'.join(_UNITS)})[a-z]*$")
 _DAY = re.compile(rf"(?:on |am |next )*({'|'.join([*_DAYS, *_WEEK])})\b ?")
 _CLOCK = re.compile(r"(?:at |um )?(\d{1,2})(?::(\d{2}))?(?::(\d{2}))? ?(am|pm|uhr)?$")
@@ -62,8 +54,7 @@ def following(first: datetime.datetime, repeat: str, now: datetime.datetime) -> 
 
 
 def _months_on(first: datetime.datetime, n: int) -> datetime.datetime:
-    years, month = divmod(first.month - 1 + n, 12)
-    year, month = first.year + years, month + 1
+    year, month = first.year + (first.month - 1 + n) // 12, (first.month - 1 + n) % 12 + 1
     last = calendar.monthrange(year, month)[1]
     return first.replace(year=year, month=month, day=min(first.day, last))
 

@@ -1,7 +1,7 @@
 """Search files line by line. Runs as a process of its own, because a regular expression that runs away
 holds the interpreter's lock and no thread could stop it; only the standard library, for a quick start.
 
-stdin: {"root", "start", "pattern", "closed"} as JSON; stdout: one line per find."""
+stdin: [root, start, pattern, closed] as JSON; stdout: one line per find."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def search(root: str, start: str, pattern: str, closed: list[str]) -> Iterator[s
 
 
 def main() -> None:
-    for n, row in enumerate(search(**json.load(sys.stdin))):
+    for n, row in enumerate(search(*json.load(sys.stdin))):
         if n > FINDS:
             row = f"[stopped after {FINDS} finds: narrow the pattern or the path]"
         sys.stdout.buffer.write(row.encode("utf-8", "replace") + b"\n")

@@ -105,9 +105,8 @@ class _Collector:
     async def read(self, process: subprocess.Popen[bytes], ended: asyncio.Future[Any]) -> None:
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader()
-        pipe, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), process.stdout
-        )
+        protocol = asyncio.StreamReaderProtocol(reader)
+        pipe, _ = await loop.connect_read_pipe(lambda: protocol, process.stdout)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         keep, show = KEEP, SHOW
         try:

@@ -75,9 +75,8 @@ class Timers:
 
     def _save(self, timer: Timer) -> Timer:
         with self._database.transaction(durable=True) as link:
-            link.execute(
-                f"INSERT INTO timers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", astuple(timer)
-            )
+            query = f"INSERT INTO timers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+            link.execute(query, astuple(timer))
         self._changed.set()
         return timer
 

@@ -24,15 +24,12 @@ HOPS = 5
 SILENCE = 30.0  # seconds
 # charsets that are decoded in a blink; a server may name `punycode` and hold up exod for minutes
 _CHARSET = re.compile(r"utf|ascii|iso|latin|windows|cp\d|koi8|gb|big5|shift|euc", re.I)
+Headers = dict[str, str] | None
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
 async def http_request(
-    context: Context,
-    method: Method,
-    url: str,
-    headers: dict[str, str] | None = None,
-    body: str = "",
+    context: Context, method: Method, url: str, headers: Headers = None, body: str = ""
 ) -> str:
     """Send an HTTP request and read status, type and text of the answer.
 

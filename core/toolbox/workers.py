@@ -33,12 +33,8 @@ async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     future: asyncio.Future[T] = loop.create_future()
 
     def settle(value: Any, error: BaseException | None) -> None:
-        if future.done():
-            return  # the caller gave up
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(error)
+        if not future.done():  # else the caller gave up
+            future.set_result(value) if error is None else future.set_exception(error)
 
     def work() -> None:
         value: Any = None
@@ -65,15 +61,14 @@ async def within(seconds: float | None, work: Awaitable[T]) -> T:
     time or by a cancellation, it has GRACE to clean up and is then left behind."""
     task = asyncio.ensure_future(work)
     task.add_done_callback(_look)
+    on_time = False
     try:
-        await asyncio.wait({task}, timeout=seconds)
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait({task}, timeout=GRACE)
-        raise
-    if not task.done():
-        task.cancel()
-        await asyncio.wait({task}, timeout=GRACE)
+        on_time = bool((await asyncio.wait({task}, timeout=seconds))[0])
+    finally:
+        if not on_time:
+            task.cancel()
+            await asyncio.wait({task}, timeout=GRACE)
+    if not on_time:
         raise TimeoutError
     if task.cancelled():
         raise RuntimeError("it cancelled itself")

@@ -13,6 +13,7 @@ import pytest
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import PluginContext, Registry
+from exo.core.protocol.schema import Call
 from exo.core.toolbox.registry import Context, Toolbox, ToolSpec
 
 README = Path(exo.core.plugins.__file__).with_name("README.md")
@@ -41,7 +42,7 @@ def load(root: Path, off: set[str] | None = None) -> tuple[Registry, dict[str, d
 
 def use(registry: Registry, tool: str, **args: Any) -> str:
     context = Context("s", Path.cwd())
-    return asyncio.run(registry.tools.run("c", tool, args, context)).text
+    return asyncio.run(registry.tools.run(Call("c", tool, args), context)).text
 
 
 EVERYTHING = '''

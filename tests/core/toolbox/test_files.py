@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from exo.core.base.errors import ExoError
+from exo.core.protocol.schema import Call
 from exo.core.toolbox import files, results
-from exo.core.toolbox.files import search_files
-from exo.core.toolbox.paths import resolve
+from exo.core.toolbox.files import resolve, search_files
 from exo.core.toolbox.registry import Context, Output, Toolbox, ToolSpec, check_args
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 
@@ -74,6 +74,7 @@ PARTS = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(PARTS)
+@example(["loop", "..", "up"])
 def test_a_path_is_inside_or_refused(parts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name).resolve() / "work"
@@ -170,7 +171,7 @@ def test_long_results_are_kept_and_can_be_read_on(work: Context) -> None:
 
     async def test() -> None:
         made = await box(lambda context: Output(whole, end="[exit code 0]")).run(
-            "c/1", "t", {}, work
+            Call("c/1", "t", {}), work
         )
         assert made.text.endswith("[exit code 0]") and len(made.text) < results.LIMIT + 500
         [kept] = list((work.results or Path()).iterdir())
@@ -198,7 +199,7 @@ def test_a_handler_that_blocks_is_given_up_and_told(work: Context) -> None:
         stopped.append(context.stop.wait(20))
 
     async def test() -> None:
-        made = await box(block).run("c", "t", {}, work)
+        made = await box(block).run(Call("c", "t", {}), work)
         assert not made.ok and "stopped after 0.3 s" in made.text
         while not stopped:
             await asyncio.sleep(0.01)
@@ -245,7 +246,7 @@ def test_what_a_handler_raises_is_a_result(work: Context, raised: BaseException,
     def fail(context: Context) -> None:
         raise raised
 
-    made = asyncio.run(box(fail).run("c", "t", {}, work))
+    made = asyncio.run(box(fail).run(Call("c", "t", {}), work))
     assert not made.ok and says in made.text
 
 
@@ -253,12 +254,12 @@ def test_toolsets_and_availability_narrow_what_there_is(work: Context) -> None:
     made = box(lambda context: "x", toolset="a")
     assert [spec.name for spec in made.specs({"b"})] == []
     narrow = Context("s", work.cwd, toolsets=frozenset({"b"}))
-    assert "there is no tool 't'" in asyncio.run(made.run("c", "t", {}, narrow)).text
+    assert "there is no tool 't'" in asyncio.run(made.run(Call("c", "t", {}), narrow)).text
     broken = box(lambda context: "x", available=lambda: 1 / 0)
     assert broken.specs() == []
-    assert "its check failed" in asyncio.run(broken.run("c", "t", {}, work)).text
+    assert "its check failed" in asyncio.run(broken.run(Call("c", "t", {}), work)).text
     off = box(lambda context: "x", available=lambda: "it is off")
-    assert off.specs() == [] and "it is off" in asyncio.run(off.run("c", "t", {}, work)).text
+    assert off.specs() == [] and "it is off" in asyncio.run(off.run(Call("c", "t", {}), work)).text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from exo.core.base.errors import ExoError
+from exo.core.protocol.schema import Call
 from exo.core.toolbox import shell
 from exo.core.toolbox.registry import Context, Output, Toolbox, ToolSpec
 from exo.core.toolbox.shell import bash, clean_environment
@@ -112,7 +113,7 @@ def test_an_interrupt_ends_everything_before_it_returns(tmp_path: Path) -> None:
 
     async def test() -> None:
         args = {"command": "setsid sleep 300 & echo $! > pid; sleep 300"}
-        task = asyncio.create_task(box.run("c", "bash", args, Context("s", tmp_path)))
+        task = asyncio.create_task(box.run(Call("c", "bash", args), Context("s", tmp_path)))
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
             await asyncio.sleep(0.01)
         task.cancel()
