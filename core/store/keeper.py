@@ -215,7 +215,6 @@ class Keeper:
         for name in ("nodes", "policies", "skills"):
             with contextlib.suppress(FileExistsError):
                 (views.folder / name).mkdir(mode=0o700)
-        views.manifest()
         written = views.project()
         views.by_hand()  # names what cannot be kept
         count = "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM items)"

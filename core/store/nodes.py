@@ -21,11 +21,6 @@ TYPES = (
     *("trait", "value", "fact", "preference", "rule", "episode", "entity", "procedure", "question"),
     *("pattern", "tension"),
 )
-LINKS = (
-    *("part-of", "explains", "evidence-for", "contradicts", "supersedes", "applies-to"),
-    *("instance-of", "see-also", "derived-from"),
-)
-CONFIDENCE, STABILITY = ("high", "medium", "low"), ("core", "durable", "volatile")
 FENCE = "+++"
 LIMIT = 1_000_000  # bytes; a curated file above this is named and left alone
 ROOTS = ("PACK.md", "INDEX.md", "nodes/", "policies/", "skills/")  # what a person may edit
@@ -124,12 +119,8 @@ def parse(path: str, data: bytes) -> Node:
     """The node in a file; keys that are missing or of a wrong type take their default (lint names them).
     Raises BadNode."""
     table, text = front(path, data)
-    stem, domain = PurePosixPath(path).stem, PurePosixPath(path).parent.name
-    wrong = {
-        key for key, each in table.items() if key not in LISTS and isinstance(each, list | dict)
-    }
-    given = {key: each for key, each in table.items() if key not in wrong}
-    return node_of({"id": stem, "title": stem, "domain": domain} | given, text)
+    place = PurePosixPath(path)
+    return node_of(table, text, id=place.stem, title=place.stem, domain=place.parent.name)
 
 
 def checked(path: str, data: bytes) -> Node | None:
@@ -142,16 +133,15 @@ def checked(path: str, data: bytes) -> Node | None:
     return None
 
 
-def node_of(table: dict[str, Any], text: str) -> Node:
-    """A node from keys and values of any make."""
-    values: dict[str, Any] = {}
+def node_of(table: dict[str, Any], text: str, **values: Any) -> Node:
+    """A node from keys and values of any make; `values` are for what is missing or of a wrong type."""
     for key in KEYS:
         value = table.get(key)
         if key in LISTS:
             rows = value if isinstance(value, list | tuple) else [value] if value else ()
             made = map(_link if key == "links" else _plain, rows)
             values[key] = tuple(each for each in made if each)
-        elif value is not None:
+        elif value is not None and not isinstance(value, list | dict):
             values[key] = _plain(value)
     return Node(**{"id": "", **values}, text=text)
 

@@ -150,40 +150,30 @@ def answered(answers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def _belief(state: State, entry: Entry, body: dict[str, Any]) -> None:
     fields, action = dict(body.get("node") or {}), body.get("action", "add")
-    born = [node_id(type_, ref) for ref in entry.refs[:1] for type_ in nodes.TYPES]
-    old = [path for id_ in born for path in state.paths(id_)[:1]]
     if action in ("retire", "link"):
-        for path in (state.paths(str(fields.get("id", ""))) or old)[:1]:
+        for path in state.paths(str(fields.get("id", "")))[:1]:
             if action == "retire":
                 _close(state, entry, path, str(fields.get("valid_until") or _day(entry)))
             else:
-                _link(state, entry, path, node_of(fields, "").links)
+                _change(state, entry, path, links=node_of(fields, "").links)
         return
     node = node_of(fields, words.clean(str(body.get("text", ""))) + "\n")
+    node = replace(node, trust=words.worst(str(body.get("trust", "untrusted"))))
     targets = [to for kind, to in node.links if kind == "supersedes"]
-    if action == "supersede" and not targets:
-        targets = [PurePosixPath(path).stem for path in old]
-        node = replace(node, links=(*node.links, *(("supersedes", each) for each in targets)))
     pack = state.file("PACK.md")
     standing = any(pack and f"[{each}]".encode() in pack.data for each in targets)
-    node = replace(node, trust=words.worst(str(body.get("trust", "untrusted"))))
-    day = _add(state, entry, node, standing).valid_from
+    day = _add(state, entry, node, standing or entry.kind == "rule").valid_from
     for each in targets:
         for path in state.paths(each)[:1]:
             _close(state, entry, path, day[:10])
 
 
 def _rule(state: State, entry: Entry, body: dict[str, Any]) -> None:
-    text = words.clean(str(body.get("text", "")))
-    fields = words.guess(text) | {
-        "type": "rule",
-        "domain": "rules",
-        "load_when": [],
-        "confidence": "high",
-        "stability": "core",
-    }
+    fields = words.guess(words.clean(str(body.get("text", ""))))
+    fields |= {"type": "rule", "domain": "rules", "confidence": "high", "stability": "core"}
+    del fields["load_when"]
     trust = words.trust_of(str(body.get("channel")))
-    _add(state, entry, replace(node_of(fields, text + "\n"), trust=trust), standing=True)
+    _belief(state, entry, body | {"node": fields, "trust": trust, "action": "add"})
 
 
 def _add(state: State, entry: Entry, node: Node, standing: bool) -> Node:
@@ -209,20 +199,22 @@ def _add(state: State, entry: Entry, node: Node, standing: bool) -> Node:
 
 def _close(state: State, entry: Entry, path: str, day: str) -> None:
     """The node holds no longer from `day` on, and no page names it."""
-    id_, file = PurePosixPath(path).stem, state.file(path)
-    with suppress(BadNode):
-        if file and not parse(path, file.data).valid_until:
-            state.put(path, changed(path, file.data, valid_until=day), entry)
+    _change(state, entry, path, valid_until=day)
+    id_ = PurePosixPath(path).stem
     state.page("PACK.md", lambda text: _without(text, f"[{id_}]"))
     state.page("INDEX.md", lambda text: _without(text, f"-> {id_}"))
 
 
-def _link(state: State, entry: Entry, path: str, links: tuple[tuple[str, str], ...]) -> None:
+def _change(state: State, entry: Entry, path: str, **values: Any) -> None:
+    """Set a key of a node that parses: links are added to, an end that is set stays."""
     file = state.file(path)
     with suppress(BadNode):
         if file:
-            linked = dict.fromkeys((*parse(path, file.data).links, *links))
-            state.put(path, changed(path, file.data, links=tuple(linked)), entry)
+            node = parse(path, file.data)
+            if "links" in values:
+                values["links"] = tuple(dict.fromkeys((*node.links, *values["links"])))
+            if "links" in values or not node.valid_until:
+                state.put(path, changed(path, file.data, **values), entry)
 
 
 def _edit(state: State, entry: Entry, body: dict[str, Any]) -> None:
@@ -235,35 +227,36 @@ def _edit(state: State, entry: Entry, body: dict[str, Any]) -> None:
         state.put(path, data, entry)
 
 
-def _item(state: State, entry: Entry, body: dict[str, Any]) -> None:
+def _item(state: State, entry: Entry, body: dict[str, Any], kind: str = "item") -> None:
     names = set(Item.__dataclass_fields__) - {"id", "kind", "tags", "ts", "entries"}
     values = {name: str(body[name]) for name in names & body.keys()}
     id_ = item_id(values.get("source", ""), values.get("external", ""))
-    tags = " ".join(map(str, body.get("tags") or []))
-    _keep(state, entry, Item(id_, tags=tags, ts=entry.ts, **values))
+    old = state.item(id_)
+    before = [each for each in (old.entries.split() if old else ()) if each != entry.id]
+    state.keep(
+        Item(
+            id_,
+            kind,
+            tags=" ".join(map(str, body.get("tags") or [])),
+            ts=entry.ts,
+            entries=" ".join((*before, entry.id)),
+            **values,
+        )
+    )
 
 
 def _note(state: State, entry: Entry, body: dict[str, Any]) -> None:
     text = words.clean(str(body.get("text", "")))
-    made = Item(
-        item_id("note", entry.id),
-        kind="note",
-        source="note",
-        external=entry.id,
-        title=words.one_line(text, 70),
-        text=text,
-        review="kept",
-        trust=words.trust_of(str(body.get("channel"))),
-        hash=words.norm(text),
-        ts=entry.ts,
-    )
-    _keep(state, entry, made)
-
-
-def _keep(state: State, entry: Entry, item: Item) -> None:
-    old = state.item(item.id)
-    before = [each for each in (old.entries.split() if old else ()) if each != entry.id]
-    state.keep(replace(item, entries=" ".join((*before, entry.id))))
+    made = {
+        "source": "note",
+        "external": entry.id,
+        "title": words.one_line(text, 70),
+        "text": text,
+        "review": "kept",
+        "trust": words.trust_of(str(body.get("channel"))),
+        "hash": words.norm(text),
+    }
+    _item(state, entry, made, "note")
 
 
 def _init(state: State, entry: Entry, body: dict[str, Any]) -> None:

@@ -26,7 +26,9 @@ from exo.core.store.nodes import LIMIT, Node, node_of, parse, table_of
 from exo.core.store.replay import FORMAT, MANIFEST, Item, answered, item_id, node_id
 from exo.core.store.views import FRAME, Views, manifest_format, sha
 
-_ROUTE = re.compile(r"[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*")
+_ROUTE = re.compile(
+    r"^[ \t]*[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*$", re.M
+)
 
 DROPPED = "dropped"  # the review of an item that is not wanted
 
@@ -86,17 +88,16 @@ class Store:
         channel: str = "typed",
         refs: Sequence[str] = (),
         supersedes: str = "",
-        at: int = 0,
         **fields: Any,
     ) -> Node:
         """Make a belief of `text`; the same text again gives the node that is there. `fields` are keys of a
-        node that win over what the text says of itself; `at` is when it was said (ms UTC). Raises ExoError
-        for an empty text and for an unknown `supersedes`."""
+        node that win over what the text says of itself. Raises ExoError for an empty text and for an unknown
+        `supersedes`."""
         with self._writing(look=bool(supersedes)):
             text = self._worded(text, "remember")
             if not supersedes and (same := self._same(text)):
                 return same
-            day = self._clock.local(at or None).date().isoformat()
+            day = self._clock.local().date().isoformat()
             guessed = rules.guess(text) | {"valid_from": day, "sources": list(refs)}
             node, behind = node_of(guessed | fields, text), tuple(refs)
             if supersedes:
@@ -111,7 +112,7 @@ class Store:
                 "trust": self._trust(channel, refs, node),
                 "action": "supersede" if supersedes else "add",
             }
-            entry = self._append(Draft("belief", body, tuple(dict.fromkeys(behind)), ts=at))
+            entry = self._append(Draft("belief", body, tuple(dict.fromkeys(behind))))
             return self._must(node_id(node.type, entry.id))
 
     def rule(self, text: str, *, channel: str = "typed", refs: Sequence[str] = ()) -> Node:
@@ -254,15 +255,10 @@ class Store:
 
     def triggers(self) -> list[tuple[str, str]]:
         """The load rules of INDEX.md: (what is talked about, node id)."""
-        found = [
-            match
-            for line in self._page("INDEX.md").splitlines()
-            if (match := _ROUTE.fullmatch(line.strip()))
-        ]
         return [
-            (when.strip(), each["id"])
-            for each in found
-            for when in each["when"].split(";")
+            (when.strip(), found["id"])
+            for found in _ROUTE.finditer(self._page("INDEX.md"))
+            for when in found["when"].split(";")
             if when.strip()
         ]
 
@@ -375,6 +371,7 @@ class Store:
             older = sorted(self.views.by_hand().items())
             edits = [self._keeper.draft(path, data) for path, data in older]
             self._ledger.append(self._first(answers or {}), *edits)
+            (self.folder / MANIFEST).unlink(missing_ok=True)
         self._known = True
         if found == 1 or not begun:
             self._keeper.rebuild()

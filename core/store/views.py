@@ -21,8 +21,8 @@ from typing import Any
 from exo.core.base.errors import HomeError, StorageError
 from exo.core.base.files import make_folder, sync_folder, write_atomic
 from exo.core.base.sqlite import Database
-from exo.core.store.nodes import LIMIT, BadNode, checked, safe_path, text_of, toml_table
-from exo.core.store.replay import FORMAT, MANIFEST, File, Item, State
+from exo.core.store.nodes import LIMIT, ROOTS, BadNode, checked, safe_path, text_of, toml_table
+from exo.core.store.replay import MANIFEST, File, Item, State
 from exo.core.store.words import norm
 
 FRAME = (MANIFEST, "PACK.md", "INDEX.md", "nodes")  # gone: the store was deleted, not a belief
@@ -207,7 +207,7 @@ class Views(State):
                 found[path] = data
         blocked = tuple(f"{path}/" for path in self.named)
         for path, (want, disk, *_) in rows.items():
-            here = safe_path(path) and not f"{path}/".startswith(blocked)
+            here = _named(path) and not f"{path}/".startswith(blocked)
             if here and disk and GONE not in (want, disk):
                 found[path] = None
         if same:
@@ -220,7 +220,7 @@ class Views(State):
         """Every curated file that can be kept (the name of a `known` one is fine); what cannot goes into
         `named`."""
         self.named.clear()
-        queue, root = ["PACK.md", "INDEX.md", "nodes", "policies", "skills"], str(self.folder)
+        queue, root = [MANIFEST, *(name.strip("/") for name in ROOTS)], str(self.folder)
         while queue:
             path = queue.pop()
             try:
@@ -228,9 +228,7 @@ class Views(State):
                 if stat.S_ISDIR(info.st_mode):
                     names = os.listdir(f"{root}/{path}")  # noqa: PTH208 - a third of iterdir's time
                     queue += [f"{path}/{name}" for name in names if _seen(name)]
-                elif why := _refused(info) or (
-                    "" if path in known or safe_path(path) else _BAD_NAME
-                ):
+                elif why := _refused(info) or ("" if path in known or _named(path) else _BAD_NAME):
                     self.named[path.encode("utf-8", "replace").decode()] = why
                 else:
                     yield path, info
@@ -275,14 +273,6 @@ class Views(State):
             if full.parent.is_dir():
                 sync_folder(full.parent)
 
-    def manifest(self) -> None:
-        """Write STORE.toml where it is missing or of an older format: it is nobody's to edit."""
-        want, there = self.file(MANIFEST), self.read(MANIFEST)
-        if want and (there is None or manifest_format(there) < FORMAT):
-            write_atomic(self.folder / MANIFEST, want.data)
-        with self.db.transaction():
-            self.mark(MANIFEST, sha(want.data if want else None))
-
     def _blocked(self, path: str) -> bool:
         """Whether something lies there that is not ours to replace, or its folder leads elsewhere."""
         full = self.folder / path
@@ -301,6 +291,10 @@ class Views(State):
         except OSError:
             return None
         return data if data is not None and len(data) <= LIMIT else None
+
+
+def _named(path: str) -> bool:
+    return safe_path(path) or path == MANIFEST
 
 
 def _seen(name: str) -> bool:
