@@ -11,22 +11,20 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from exo.core.context.redact import redact
-from exo.core.store.nodes import (
-    CONFIDENCE,
-    KEYS,
-    LINKS,
-    LISTS,
-    STABILITY,
-    TYPES,
-    BadNode,
-    front,
-    text_of,
-)
+from exo.core.store.nodes import KEYS, LISTS, TYPES, BadNode, front, text_of
 from exo.core.store.store import Store
 from exo.core.store.views import FRAME, Finding
 
 PAGE = 8000  # characters that PACK.md may have: it is read on every request
-_CHOICES = {"type": TYPES, "confidence": CONFIDENCE, "stability": STABILITY}
+LINKS = (
+    *("part-of", "explains", "evidence-for", "contradicts", "supersedes", "applies-to"),
+    *("instance-of", "see-also", "derived-from"),
+)
+_CHOICES = {
+    "type": TYPES,
+    "confidence": ("high", "medium", "low"),
+    "stability": ("core", "durable", "volatile"),
+}
 _OPTIONAL = ("valid_until", "tags")
 _DATE = re.compile(r"(?:\d{4}-\d\d-\d\d(?:[T ]\S+)?)?")
 _ENTRY = re.compile(r"[0-9a-f]{64}")

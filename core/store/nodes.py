@@ -10,6 +10,7 @@ import datetime
 import json
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -20,15 +21,11 @@ TYPES = (
     *("trait", "value", "fact", "preference", "rule", "episode", "entity", "procedure", "question"),
     *("pattern", "tension"),
 )
-LINKS = (
-    *("part-of", "explains", "evidence-for", "contradicts", "supersedes", "applies-to"),
-    *("instance-of", "see-also", "derived-from"),
-)
-CONFIDENCE, STABILITY = ("high", "medium", "low"), ("core", "durable", "volatile")
 FENCE = "+++"
 LIMIT = 1_000_000  # bytes; a curated file above this is named and left alone
 ROOTS = ("PACK.md", "INDEX.md", "nodes/", "policies/", "skills/")  # what a person may edit
 _NAME = re.compile(r"[^\W_](?:[\w.-]{0,98}\w)?")
+_FRONT = re.compile(r"\ufeff?\+\+\+[^\S\n]*\n(?P<table>.*?)^\+\+\+[ \t\r]*$\n?", re.M | re.S)
 _PLACE = re.compile(r"at line (\d+)")
 
 
@@ -103,10 +100,10 @@ def front(path: str, data: bytes) -> tuple[dict[str, Any], str]:
     text = text_of(path, data)
     if text.split("\n", 1)[0].rstrip() != FENCE:
         raise BadNode(path, 1, f"it does not begin with {FENCE}")
-    end = re.compile(r"^\+\+\+[ \t\r]*$\n?", re.M).search(text, text.find("\n") + 1)
-    if end is None or "\n" not in text:
+    found = _FRONT.match(text)
+    if found is None:
         raise BadNode(path, 1, f"the closing {FENCE} is missing")
-    return toml_table(path, text[text.find("\n") + 1 : end.start()], 1), text[end.end() :]
+    return toml_table(path, found["table"], 1), text[found.end() :]
 
 
 def toml_table(path: str, text: str, above: int = 0) -> dict[str, Any]:
@@ -122,24 +119,29 @@ def parse(path: str, data: bytes) -> Node:
     """The node in a file; keys that are missing or of a wrong type take their default (lint names them).
     Raises BadNode."""
     table, text = front(path, data)
-    stem, domain = PurePosixPath(path).stem, PurePosixPath(path).parent.name
-    wrong = {
-        key for key, each in table.items() if key not in LISTS and isinstance(each, list | dict)
-    }
-    given = {key: each for key, each in table.items() if key not in wrong}
-    return node_of({"id": stem, "title": stem, "domain": domain} | given, text)
+    place = PurePosixPath(path)
+    return node_of(table, text, id=place.stem, title=place.stem, domain=place.parent.name)
 
 
-def node_of(table: dict[str, Any], text: str) -> Node:
-    """A node from keys and values of any make."""
-    values: dict[str, Any] = {}
+def checked(path: str, data: bytes) -> Node | None:
+    """The node in a file of nodes/; None for what is another file. Raises BadNode where it does not parse."""
+    if path.startswith("nodes/"):
+        return parse(path, data)
+    text = text_of(path, data)
+    if path.endswith(".toml"):
+        toml_table(path, text)
+    return None
+
+
+def node_of(table: dict[str, Any], text: str, **values: Any) -> Node:
+    """A node from keys and values of any make; `values` are for what is missing or of a wrong type."""
     for key in KEYS:
         value = table.get(key)
         if key in LISTS:
             rows = value if isinstance(value, list | tuple) else [value] if value else ()
             made = map(_link if key == "links" else _plain, rows)
             values[key] = tuple(each for each in made if each)
-        elif value is not None:
+        elif value is not None and not isinstance(value, list | dict):
             values[key] = _plain(value)
     return Node(**{"id": "", **values}, text=text)
 
@@ -168,40 +170,38 @@ def table_of(node: Node) -> dict[str, Any]:
 
 def render(node: Node) -> bytes:
     """The file of `node`: every key in the fixed order, one a line."""
-    lines = [f"{key} = {toml(value)}" for key, value in table_of(node).items()]
-    return "\n".join((FENCE, *lines, FENCE, node.text)).encode()
+    return f"{FENCE}\n{toml_lines(table_of(node))}{FENCE}\n{node.text}".encode()
 
 
 def toml(value: object) -> str:
-    """A string, list or table as TOML on one line; its strings are those of JSON, DEL apart."""
+    """A number, string, list or table as TOML on one line; strings are those of JSON, DEL apart."""
     if isinstance(value, list):
         return f"[{', '.join(map(toml, value))}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key} = {toml(each)}' for key, each in value.items())}}}"
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007F")
+    made = value if isinstance(value, int) else str(value)
+    return json.dumps(made, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def toml_lines(table: dict[str, Any]) -> str:
+    """A table as TOML, one key a line."""
+    return "".join(f"{key} = {toml(value)}\n" for key, value in table.items())
 
 
 def changed(path: str, data: bytes, **values: Any) -> bytes:
     """`data` with keys set, every other byte as it was; written anew only where a key's value spans
     lines. Raises BadNode."""
     node = replace(parse(path, data), **values)
-    table = table_of(node)
-    end = b"\r\n" if data.split(b"\n", 1)[0].endswith(b"\r") else b"\n"
-    result = data
+    text, table = data.decode(), table_of(node)
+    end = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     for key in values:
-        line = f"{key} = {toml(table[key])}".encode() + end
-        head, rest = _split(result)
-        spot = re.search(rb"^%b[ \t]*=.*\n" % key.encode(), head, re.M)
-        begin, after = spot.span() if spot else (head.index(b"\n") + 1,) * 2
-        result = head[:begin] + line + head[after:] + rest
-    try:
-        fine = parse(path, result) == node
-    except BadNode:
-        fine = False
-    return result if fine else render(node)
-
-
-def _split(data: bytes) -> tuple[bytes, bytes]:
-    """Front matter and what follows from the closing fence on."""
-    at = data.index(b"\n" + FENCE.encode(), data.index(b"\n")) + 1
-    return data[:at], data[at:]
+        found = _FRONT.match(text)
+        assert found is not None
+        begin, after = found.span("table")
+        line = re.compile(rf"^{key}[ \t]*=.*\n", re.M).search(text, begin, after)
+        begin, after = line.span() if line else (begin, begin)
+        text = f"{text[:begin]}{key} = {toml(table[key])}{end}{text[after:]}"
+    with suppress(BadNode):
+        if parse(path, text.encode()) == node:
+            return text.encode()
+    return render(node)

@@ -6,28 +6,29 @@ Invariant: nothing is known that the ledger does not say; the text of others nev
 from __future__ import annotations
 
 import re
-import shutil
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
-from exo.core.base.files import make_folder, write_atomic
 from exo.core.base.home import Home
 from exo.core.ledger.entry import Draft, Entry
 from exo.core.ledger.ledger import Ledger
 from exo.core.retrieve.document import Document
 from exo.core.store import words as rules
 from exo.core.store.git import History
-from exo.core.store.keeper import BATCH, FILE_KINDS, MARK, Keeper, Progress, Rebuilt
+from exo.core.store.keeper import BATCH, FILE_KINDS, Keeper, Progress, Rebuilt
 from exo.core.store.nodes import LIMIT, Node, node_of, parse, table_of
-from exo.core.store.replay import ANSWERS, FORMAT, Item, item_id, manifest_format, node_id
-from exo.core.store.views import FRAME, Views, sha
+from exo.core.store.replay import FORMAT, MANIFEST, Item, answered, item_id, node_id
+from exo.core.store.views import FRAME, Views, manifest_format, sha
 
-_ROUTE = re.compile(r"[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*")
+_ROUTE = re.compile(
+    r"^[ \t]*[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*$", re.M
+)
 
 DROPPED = "dropped"  # the review of an item that is not wanted
 
@@ -62,34 +63,22 @@ class Store:
     """Usable by one thread; several processes may have the same store open."""
 
     def __init__(self, home: Home, ledger: Ledger, clock: Clock) -> None:
-        """Make nothing yet. What is written makes the store where there is none."""
+        """Make no store yet: what is written makes it where there is none."""
         self.folder, self._ledger, self._clock = home.store, ledger, clock
-        self._keeper, self._history = Keeper(home.store, ledger, clock), History(home.store)
+        self.views, self._history = Views(home.store), History(home.store)
+        self._keeper = Keeper(self.views, ledger, clock)
         self._known = False  # its format was looked at
-
-    @property
-    def views(self) -> Views:
-        """The tables and files themselves, for programs that look at them."""
-        return self._keeper.views
 
     # ---- writing -------------------------------------------------------------------------------------
 
     def init(self, answers: dict[str, str]) -> None:
         """Make the store, or put more answers (name, languages, about, style, ask) into its pack."""
         with self._keeper.locked():
-            if self._begun():
-                self._begin()
-                self._synced()
-                lines = [
-                    f"- {ANSWERS[key][1]}{rules.one_line(answers[key])}"
-                    for key in answers.keys() & ANSWERS
-                ]
-                if any(
-                    line not in self._page("PACK.md").splitlines() for line in lines if line != "- "
-                ):
-                    self._append(self._first(answers))
-            else:
-                self._begin(answers)
+            self._begin(answers)
+            self._synced()
+            lines = {line for _, _, line in answered(answers)}
+            if not lines <= set(self._page("PACK.md").splitlines()):
+                self._append(self._first(answers))
             self.commit("init")
 
     def remember(
@@ -99,19 +88,16 @@ class Store:
         channel: str = "typed",
         refs: Sequence[str] = (),
         supersedes: str = "",
-        at: int = 0,
         **fields: Any,
     ) -> Node:
         """Make a belief of `text`; the same text again gives the node that is there. `fields` are keys of a
-        node that win over what the text says of itself; `at` is when it was said (ms UTC). Raises ExoError
-        for an empty text and for an unknown `supersedes`."""
+        node that win over what the text says of itself. Raises ExoError for an empty text and for an unknown
+        `supersedes`."""
         with self._writing(look=bool(supersedes)):
             text = self._worded(text, "remember")
-            query = "SELECT id FROM files WHERE norm = ? AND fault = '' AND id <> ''"
-            same = self._rows(query, rules.norm(text))
-            if same and not supersedes and (found := self.node(same[0][0])):
-                return found
-            day = self._clock.local(at or None).date().isoformat()
+            if not supersedes and (same := self._same(text)):
+                return same
+            day = self._clock.local().date().isoformat()
             guessed = rules.guess(text) | {"valid_from": day, "sources": list(refs)}
             node, behind = node_of(guessed | fields, text), tuple(refs)
             if supersedes:
@@ -119,15 +105,14 @@ class Store:
                 behind = (*self.entry_of(supersedes)[:1], *refs)
             table = table_of(node)
             del table["id"]
-            action, trust = "supersede" if supersedes else "add", self._trust(channel, refs, node)
             body = {
                 "node": table,
                 "text": text,
                 "channel": channel,
-                "trust": trust,
-                "action": action,
+                "trust": self._trust(channel, refs, node),
+                "action": "supersede" if supersedes else "add",
             }
-            entry = self._append(Draft("belief", body, tuple(dict.fromkeys(behind)), ts=at))
+            entry = self._append(Draft("belief", body, tuple(dict.fromkeys(behind))))
             return self._must(node_id(node.type, entry.id))
 
     def rule(self, text: str, *, channel: str = "typed", refs: Sequence[str] = ()) -> Node:
@@ -135,11 +120,8 @@ class Store:
         channel that is not the person's it becomes a node and nothing more."""
         with self._writing():
             text = self._worded(text, "keep a rule")
-            for (id_,) in self._rows(
-                "SELECT id FROM files WHERE norm = ? AND fault = ''", rules.norm(text)
-            ):
-                if id_.startswith("rule-") and (found := self.node(id_)):
-                    return found
+            if same := self._same(text, "rule-"):
+                return same
             entry = self._append(Draft("rule", {"text": text, "channel": channel}, tuple(refs)))
             return self._must(node_id("rule", entry.id))
 
@@ -180,12 +162,9 @@ class Store:
         with self._writing():
             while batch := list(islice(rows, BATCH)):
                 drafts: dict[str, Draft] = {}
-                for each in batch:
-                    setattr(
-                        counts,
-                        (what := self._sorted(each, source, drafts)),
-                        getattr(counts, what) + 1,
-                    )
+                told = Counter(self._sorted(each, source, drafts) for each in batch)
+                for what, number in told.items():
+                    setattr(counts, what, getattr(counts, what) + number)
                 counts.seen += len(batch)
                 if drafts:
                     self._ledger.append(*drafts.values())
@@ -202,7 +181,7 @@ class Store:
             return "skipped"
         body, id_ = _item_body(each, source), item_id(source, each.external)
         old, hash_ = self.item(id_), body["hash"]
-        same = any(hash_ == draft.body["hash"] for draft in drafts.values()) if drafts else False
+        same = hash_ in {draft.body["hash"] for draft in drafts.values()}
         query = "SELECT 1 FROM items WHERE hash = ? LIMIT 1"
         if id_ in drafts or same or (old.hash == hash_ if old else self._rows(query, hash_)):
             return "duplicate"
@@ -226,44 +205,45 @@ class Store:
 
     def nodes(self) -> list[Node]:
         """Every node that parses and whose id is its own, also those that hold no longer; by id."""
-        query = (
-            "SELECT path, data, trust, ts FROM files WHERE id <> '' GROUP BY id HAVING count(*) = 1"
-        )
-        return [_node(*row) for row in self._rows(f"{query} ORDER BY id")]
+        return self._nodes("")
 
     def node(self, id_: str) -> Node | None:
-        rows = self._rows("SELECT path, data, trust, ts FROM files WHERE id <> '' AND id = ?", id_)
-        return _node(*rows[0]) if len(rows) == 1 else None
+        return next(iter(self._nodes("AND id = ?", id_)), None)
 
     def items(self) -> Iterator[Item]:
         """Items and notes, by id; read a few at a time."""
-        return self.views.items() if self._begun() else iter(())
+        return self.views.select("ORDER BY id")
 
     def item(self, id_: str) -> Item | None:
-        return self.views.item(id_) if self._begun() else None
+        return self.views.item(id_)
 
     def revision(self) -> int:
         """A number that rises with every change of a node or item."""
-        return int((self._rows("SELECT max(rev) FROM changes") or [(0,)])[0][0] or 0)
+        return int(self._rows("SELECT ifnull(max(rev), 0) FROM changes")[0][0])
 
     def documents(self, since: int = 0) -> Iterator[Document]:
         """What recall indexes: all, or what changed since `revision()` was `since` (one that is higher than
         today's is of another store: all)."""
+        found: Iterable[Node | Item | None] = (
+            self.node(id_) or self.item(id_) for id_ in self._changed(since)
+        )
         if not 0 < since <= self.revision():
-            yield from map(_node_document, self.nodes())
-            yield from (_item_document(item) for item in self.items() if item.review != DROPPED)
-            return
-        for (id_,) in self._rows("SELECT id FROM changes WHERE rev > ? ORDER BY rev", since):
-            if node := self.node(id_):
-                yield _node_document(node)
-            elif (item := self.item(id_)) and item.review != DROPPED:
-                yield _item_document(item)
+            found = chain(self.nodes(), self.items())
+        for each in found:
+            if isinstance(each, Node):
+                yield _node_document(each)
+            elif each is not None and each.review != DROPPED:
+                yield _item_document(each)
 
     def removed(self, since: int) -> list[str]:
         """Ids that changed since then and are no longer to be found."""
-        ids = [row[0] for row in self._rows("SELECT id FROM changes WHERE rev > ?", since)]
-        items = ((id_, self.item(id_)) for id_ in ids if self.node(id_) is None)
-        return [id_ for id_, item in items if item is None or item.review == DROPPED]
+        there = {document.id for document in self.documents(since)}
+        return [id_ for id_ in self._changed(since) if id_ not in there]
+
+    def _changed(self, since: int) -> list[str]:
+        return [
+            row[0] for row in self._rows("SELECT id FROM changes WHERE rev > ? ORDER BY rev", since)
+        ]
 
     def pack(self) -> str:
         """PACK.md as a request carries it: without comments and empty sections."""
@@ -275,23 +255,17 @@ class Store:
 
     def triggers(self) -> list[tuple[str, str]]:
         """The load rules of INDEX.md: (what is talked about, node id)."""
-        found = [
-            match
-            for line in self._page("INDEX.md").splitlines()
-            if (match := _ROUTE.fullmatch(line.strip()))
-        ]
         return [
-            (when.strip(), each["id"])
-            for each in found
-            for when in each["when"].split(";")
+            (when.strip(), found["id"])
+            for found in _ROUTE.finditer(self._page("INDEX.md"))
+            for when in found["when"].split(";")
             if when.strip()
         ]
 
     def entry_of(self, id_: str) -> list[str]:
         """Ids of the entries behind an entry, node or item, the one it was born by first; [] when unknown."""
-        query = "SELECT entries FROM files WHERE id <> '' AND id = ?1"
-        if rows := self._rows(f"{query} UNION SELECT entries FROM items WHERE id = ?1", id_):
-            return [each for row in rows for each in str(row[0]).split()]
+        if id_ and (ids := self.views.entries(id_)):
+            return ids
         entry = self._ledger.get(id_)
         return [entry.id] if entry else []
 
@@ -306,7 +280,7 @@ class Store:
             self._begin()
             before = self.revision()
             self._synced()
-            return {row[0] for row in self._rows("SELECT id FROM changes WHERE rev > ?", before)}
+            return set(self._changed(before))
 
     def rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Make every view again from the ledger, after hand edits were recorded."""
@@ -319,30 +293,23 @@ class Store:
     def commit(self, what: str = "change") -> bool:
         """Commit the curated files to the store's own history; a message names ids and numbers alone."""
         with self._keeper.locked():
-            views, now = self.views, self.revision()
-            since = views.meta("committed") or 0
-            if since == now and self._history.git.exists():
+            now = self.revision()
+            if self.views.meta("committed") == now and self._history.git.exists():
                 return False
-            query = "SELECT id FROM changes WHERE rev > ? AND id GLOB '*-????????????' AND id NOT GLOB 'item-*'"
-            named = " ".join(
-                row[0]
-                for row in self._rows(f"{query} LIMIT 9", since)
-                if MARK.fullmatch(row[0].encode())
-            )
-            done = self._history.commit(
-                f"{what}: {now - since} changes {named}".strip(), self._clock.now_ms(), views.named
-            )
-            with views.db.transaction() as link:
-                views.remember(link, committed=now)
+            message, at = f"{what}: revision {now}", self._clock.now_ms()
+            done = self._history.commit(message, at, self.views.named)
+            with self.views.db.transaction():
+                self.views.remember(committed=now)
             return done
 
     def erase(self, entry_ids: Collection[str], words: Collection[str]) -> None:
-        """After Ledger.forget: make views and history without those entries, and without lines that hold
-        their `words` (texts or single words). Raises StorageError; it can be called again."""
+        """After Ledger.forget: make the views without those entries, pages without lines that hold one of
+        `words` (texts; a single word takes no line with it), and begin the history anew. Raises
+        StorageError; it can be called again."""
         with self._keeper.locked():
             if not self._begun():
                 return
-            gone, phrases = set(entry_ids), [text for text in words if len(text.split()) > 1]
+            gone = set(entry_ids)
             if self.views.meta("position") is None:
                 self._keeper.rebuild()
             hand = self._keeper.record()
@@ -352,43 +319,27 @@ class Store:
                 self._ledger.forget(more, "what was forgotten stood in it")
                 gone.update(more)
             entries = [entry for id_ in gone if (entry := self._ledger.get(id_))]
+            if any(entry.kind in FILE_KINDS for entry in entries):
+                self._history.drop()
             derived = {e.id for e in entries if e.kind == "edit" and gone & set(e.refs)}
-            dropped, kept, paths = self._dropper(gone, phrases), {}, set()
-            for path, ids in self._rows("SELECT path, entries FROM files WHERE data IS NOT NULL"):
-                if path.startswith("nodes/"):
-                    paths |= {path} if gone & set(ids.split()[:1]) else set()
-                elif path in hand or derived & set(ids.split()):
-                    kept[path] = _without(self.views.read(path) or b"", dropped)
-            curated = any(entry.kind in FILE_KINDS for entry in entries)
-            if curated:
-                self._history.promise()
+            marks = {f"-{id_[:12]}" for id_ in gone}
+            marks |= {_folded(text) for text in words if len(text.split()) > 1}
+            query = "SELECT path, entries FROM files WHERE data NOT NULL AND stem = ''"
+            touched = [
+                path
+                for path, ids in self._rows(query)
+                if path in hand or derived & set(ids.split())
+            ]
+            kept = {path: _without(self.views.read(path) or b"", marks) for path in touched}
             self._keeper.erase(entries, kept)
-            single = {each for text in words for each in re.findall(r"\w{3,}", text.casefold())}
-            for (data,) in self._rows("SELECT data FROM files WHERE data IS NOT NULL"):
-                text = data.decode(errors="replace").casefold()
-                single = {each for each in single if each not in text}
-            if curated:
-                dropped, copy = (
-                    self._dropper(gone, [*phrases, *single]),
-                    self.folder / "private" / "format-1",
-                )
-                self._history.rewrite(paths, dropped)
-                for file in [path for path in copy.rglob("*") if path.is_file()]:
-                    data = file.read_bytes()
-                    left = (
-                        b""
-                        if file.relative_to(copy).as_posix() in paths
-                        else _without(data, dropped)
-                    )
-                    if left != data:
-                        write_atomic(file, left)
             self.commit("forget")
 
     def close(self) -> None:
         """Commit what changed and let go of the files."""
-        if self._begun() and self._known:
+        if self._known:
             self.commit()
-        self._keeper.close()
+        self._known = False
+        self.views.db.close()
 
     # ---- inside ----------------------------------------------------------------------------------------
 
@@ -410,28 +361,20 @@ class Store:
         Raises HomeError for a newer one."""
         if self._known:
             return
-        old = self._page("STORE.toml").encode()
+        old = self._page(MANIFEST).encode()
         if (found := manifest_format(old) if old else 0) > FORMAT:
             why = f"it has format {found}, this program knows {FORMAT}"
             raise HomeError(f"open the store {self.folder}", why, "use the newer Exo that wrote it")
         states = self._ledger.entries(kinds=("state",))
         begun = any(entry.body and entry.body.get("action") == "init" for entry in states)
-        if not begun:
-            self._ledger.append(self._first(answers or {}), *self._older())
+        if not begun:  # the files of format 1, which had no ledger, are edits
+            older = sorted(self.views.by_hand().items())
+            edits = [self._keeper.draft(path, data) for path, data in older]
+            self._ledger.append(self._first(answers or {}), *edits)
+            (self.folder / MANIFEST).unlink(missing_ok=True)
         self._known = True
         if found == 1 or not begun:
             self._keeper.rebuild()
-
-    def _older(self) -> list[Draft]:
-        """The files that are there, as edits: those of a store of format 1, which had no ledger. A copy of
-        them is kept in private/format-1."""
-        found = {path: data for path, (data, _) in self.views.by_hand().items()}
-        for name in ("STORE.toml", *found):
-            source, copy = self.folder / name, self.folder / "private" / "format-1" / name
-            if source.is_file() and not copy.exists():
-                make_folder(copy.parent)
-                shutil.copy2(source, copy)
-        return [self._keeper.draft(path, data) for path, data in sorted(found.items())]
 
     def _first(self, answers: dict[str, str]) -> Draft:
         device = next(self._ledger.entries(kinds=("device",)), None)
@@ -480,29 +423,37 @@ class Store:
             trusts += [source.trust] if source else []
         return rules.worst(*trusts)
 
+    def _same(self, text: str, start: str = "") -> Node | None:
+        """The node that says so, and whose id begins so."""
+        query = "SELECT id FROM files WHERE norm = ? AND id LIKE ?"
+        ids = self._rows(query, rules.norm(text), f"{start}%")
+        return next(filter(None, (self.node(id_) for (id_,) in ids)), None)
+
+    def _nodes(self, where: str, *values: object) -> list[Node]:
+        query = f"SELECT path, data, trust, ts FROM files WHERE id <> '' {where} GROUP BY id"
+        return [
+            replace(parse(path, data), trust=trust, ts=ts)
+            for path, data, trust, ts in self._rows(
+                f"{query} HAVING count(*) = 1 ORDER BY id", *values
+            )
+        ]
+
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        return self.views.db.rows(query, *values) if self._begun() else []
+        return self.views.db.rows(query, *values)
 
     def _page(self, name: str) -> str:
         return (self.views.read(name) or b"").decode(errors="replace").replace("\0", "")
-
-    def _dropper(self, gone: Collection[str], texts: Collection[str]) -> Callable[[str], bool]:
-        """Whether a line holds one of the texts, or the mark of a node that is gone."""
-        marks = {f"-{id_[:12]}" for id_ in gone} | {_folded(text) for text in texts}
-        return lambda line: any(mark in _folded(line) for mark in marks)
 
 
 def _folded(text: str) -> str:
     return rules.one_line(text, LIMIT).casefold()
 
 
-def _without(data: bytes, dropped: Callable[[str], bool]) -> bytes:
+def _without(data: bytes, marks: Collection[str]) -> bytes:
+    """`data` without the lines that hold one of the marks, which are folded."""
     rows = data.splitlines(keepends=True)
-    return b"".join(row for row in rows if not dropped(row.decode(errors="replace")))
-
-
-def _node(path: str, data: bytes, trust: str, ts: int) -> Node:
-    return replace(parse(path, data), trust=trust, ts=ts)
+    folded = ((row, _folded(row.decode(errors="replace"))) for row in rows)
+    return b"".join(row for row, line in folded if not any(mark in line for mark in marks))
 
 
 def _item_body(each: NewItem, source: str) -> dict[str, Any]:

@@ -16,20 +16,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from sqlite3 import Connection
 from typing import Any
 
-from exo.core.base.errors import HomeError
+from exo.core.base.errors import HomeError, StorageError
 from exo.core.base.files import make_folder, sync_folder, write_atomic
 from exo.core.base.sqlite import Database
-from exo.core.store.nodes import LIMIT, BadNode, parse, safe_path, text_of, toml_table
-from exo.core.store.replay import FORMAT, File, Item, State, manifest_format
+from exo.core.store.nodes import LIMIT, ROOTS, BadNode, checked, safe_path, text_of, toml_table
+from exo.core.store.replay import MANIFEST, File, Item, State
 from exo.core.store.words import norm
 
-FRAME = ("STORE.toml", "PACK.md", "INDEX.md", "nodes")  # gone: the store was deleted, not a belief
+FRAME = (MANIFEST, "PACK.md", "INDEX.md", "nodes")  # gone: the store was deleted, not a belief
 GONE = "-"  # the hash of no file
 _ITEM = tuple(Item.__dataclass_fields__)
-_FILE = ("path", "stem", "id", "sha", "trust", "ts", "entries", "norm", "fault", "line", "data")
 _TWICE = "id <> '' AND id IN (SELECT id FROM files GROUP BY id HAVING count(*) > 1)"
 _RACY = 50_000_000  # nanoseconds within which a second write may keep a file's time
 
@@ -38,7 +36,7 @@ class Raced(HomeError):
     """A file is not what was written: a hand was at it just now."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Finding:
     """Something a person should look at; `line` 0: the whole file."""
 
@@ -52,95 +50,139 @@ def sha(data: bytes | None) -> str:
     return GONE if data is None else hashlib.sha256(data).hexdigest()
 
 
-def open_database(path: Path) -> Database:
-    """items.sqlite; made anew where it is no database, since it is a view. Raises HomeError, StorageError."""
-    schema = Path(__file__).with_name("items.sql").read_text()
-    with suppress(FileNotFoundError), path.open("rb") as file:
-        if file.read(15) not in (b"", b"SQLite format 3"):
-            drop_database(path)
-    return Database(path, schema, 1)
+def manifest_format(data: bytes) -> int:
+    """The format that a STORE.toml names; 1 where it names none."""
+    with suppress(BadNode):
+        found = toml_table(MANIFEST, text_of(MANIFEST, data)).get("format", 1)
+        return found if isinstance(found, int) else 1
+    return 1
 
 
-def drop_database(path: Path) -> None:
-    for ending in ("", "-wal", "-shm"):
-        path.with_name(path.name + ending).unlink(missing_ok=True)
+class Views(State):
+    """The views of the store in `folder`: a State that lies in tables, and the files made of it. Who changes
+    it has begun a transaction of `db`."""
 
-
-class Views:
-    """The views of the store in `folder`. What writes rows takes the transaction it belongs to."""
-
-    def __init__(self, folder: Path, database: Database) -> None:
-        self.folder, self.db = folder, database
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
         self.named: dict[str, str] = {}  # files that cannot be kept, and why
+        self.made: set[str] = set()  # hashes of all that was laid
+        self.open()
 
-    # ---- what replay reads -----------------------------------------------------------------------
+    def open(self, anew: bool = False) -> None:
+        """Open items.sqlite, `anew` where it is no database: it is a view. Raises HomeError, StorageError."""
+        path = self.folder / "private" / "items.sqlite"
+        for ending in ("", "-wal", "-shm") if anew else ():
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        try:
+            self.db = Database(path, Path(__file__).with_name("items.sql").read_text(), 1)
+        except HomeError as error:
+            if anew or isinstance(error, StorageError):
+                raise
+            self.open(anew=True)
+
+    # ---- rows ------------------------------------------------------------------------------------
 
     def file(self, path: str) -> File | None:
         query = "SELECT data, trust, ts, entries FROM files WHERE path = ? AND data IS NOT NULL"
-        rows = self.db.rows(query, path)
-        return next((File(*row[:3], tuple(row[3].split())) for row in rows), None)  # type: ignore[call-arg]
+        for data, trust, ts, entries in self.db.rows(query, path):
+            return File(data, trust, ts, tuple(entries.split()))
+        return None
 
     def paths(self, id_: str) -> list[str]:
-        return [row[0] for row in self.db.rows("SELECT path FROM files WHERE stem = ?", id_)]
+        query = "SELECT path FROM files WHERE stem = ? AND data IS NOT NULL ORDER BY path"
+        return [row[0] for row in self.db.rows(query, id_)]
 
     def item(self, id_: str) -> Item | None:
-        return next(self.items("WHERE id = ?", id_), None)
+        return next(self.select("WHERE id = ?", id_), None)
 
-    def items(self, where: str = "ORDER BY id", *values: object) -> Iterator[Item]:
+    def select(self, where: str, *values: object) -> Iterator[Item]:
         """Items as they are stored, read a few at a time."""
         query = f"SELECT {', '.join(_ITEM)} FROM items {where}"
         return (Item(*row) for row in self.db.link.execute(query, values))
+
+    def entries(self, id_: str) -> list[str]:
+        """Ids of the entries behind a node or item."""
+        query = "SELECT entries FROM {} WHERE id = ?"
+        rows = [
+            row for table in ("files", "items") for row in self.db.rows(query.format(table), id_)
+        ]
+        return [each for row in rows for each in row[0].split()]
 
     def meta(self, key: str) -> Any:
         rows = self.db.rows("SELECT value FROM meta WHERE key = ?", key)
         return json.loads(rows[0][0]) if rows else None
 
-    def faults(self) -> list[Finding]:
-        """What does not parse, two nodes of one id, and what cannot be kept."""
-        twice = f"SELECT path, 0, 'another node has its id ' || id FROM files WHERE {_TWICE}"
-        left = "SELECT path, 0, 'something else lies in its place' FROM files WHERE sha <> disk"
-        faults = "SELECT path, line, fault FROM files WHERE fault <> ''"
-        rows = self.db.rows(f"{faults} UNION {twice} UNION {left} AND path <> 'STORE.toml'")
-        found = [Finding(*row) for row in rows]
-        return found + [Finding(path, 0, why) for path, why in sorted(self.named.items())]
+    def lay(self, path: str, file: File | None) -> None:
+        """Set what a file shall hold; each id that changes gets the next revision. What does not parse has
+        no id."""
+        node, stem = None, PurePosixPath(path).stem if path.startswith("nodes/") else ""
+        with suppress(BadNode):
+            node = checked(path, file.data) if file else None
+        row = {
+            "path": path,
+            "stem": stem,
+            "id": node.id if node else "",
+            "norm": norm(node.text) if node and not node.valid_until else "",
+            "sha": sha(file.data if file else None),
+            "trust": file.trust if file else "self",
+            "ts": file.ts if file else 0,
+            "entries": " ".join(file.entries) if file else "",
+            "data": file.data if file else None,
+        }
+        old = self.db.rows("SELECT id FROM files WHERE path = ?", path)
+        update = ", ".join(f"{name} = excluded.{name}" for name in row)
+        insert = f"INSERT INTO files ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        self._do(f"{insert} ON CONFLICT (path) DO UPDATE SET {update}", *row.values())
+        self.touch({str(row["id"]), *(each for (each,) in old)} - {""} or {path})
+        self.made.add(str(row["sha"]))
 
-    # ---- rows ------------------------------------------------------------------------------------
+    def keep(self, item: Item) -> None:
+        values = attrgetter(*_ITEM)(item)
+        self._do(f"INSERT OR REPLACE INTO items VALUES ({', '.join('?' * len(_ITEM))})", *values)
+        self.touch((item.id,))
 
-    def put(self, link: Connection, state: State) -> None:
-        """Store the changes of `state`; each id that changed gets the next revision."""
-        update = ", ".join(f"{name} = excluded.{name}" for name in _FILE[1:])
-        marks = ", ".join("?" * len(_FILE))
-        insert = f"INSERT INTO files ({', '.join(_FILE)}) VALUES ({marks})"
-        for path, file in state.files.items():
-            old = link.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone() or ("",)
-            row = _row(path, file)
-            link.execute(f"{insert} ON CONFLICT (path) DO UPDATE SET {update}", row)
-            self.touch(link, {old[0], row[2]} - {""} or {path})
-        link.executemany("DELETE FROM items WHERE id = ?", ((id_,) for id_ in state.items))
-        rows = map(attrgetter(*_ITEM), filter(None, state.items.values()))
-        link.executemany(f"INSERT INTO items VALUES ({', '.join('?' * len(_ITEM))})", rows)
-        self.touch(link, state.items)
+    def clear(self) -> None:
+        """Before files are replayed: none shall be there, what lies on the disk is still known."""
+        self._do("INSERT OR REPLACE INTO changes (id) SELECT id FROM files WHERE id <> ''")
+        self._do("UPDATE files SET sha = ?, stem = '', id = '', norm = '', data = NULL", GONE)
 
-    def touch(self, link: Connection, ids: Iterable[str]) -> None:
-        link.executemany("INSERT OR REPLACE INTO changes (id) VALUES (?)", ((id_,) for id_ in ids))
+    def drop(self, where: str, *values: object) -> None:
+        """Take items out."""
+        self._do(f"INSERT OR REPLACE INTO changes (id) SELECT id FROM items {where}", *values)
+        self._do(f"DELETE FROM items {where}", *values)
 
-    def remember(self, link: Connection, **values: Any) -> None:
-        rows = [(key, json.dumps(value)) for key, value in values.items()]
-        link.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+    def touch(self, ids: Iterable[str]) -> None:
+        for id_ in ids:
+            self._do("INSERT OR REPLACE INTO changes (id) VALUES (?)", id_)
 
-    def mark(self, link: Connection, path: str, hash_: str, info: os.stat_result | None) -> None:
+    def remember(self, **values: Any) -> None:
+        for key, value in values.items():
+            self._do("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, json.dumps(value))
+
+    def mark(self, path: str, hash_: str, info: os.stat_result | None = None) -> None:
         """Note what lies on the disk. A file as young as this may be written again in the same tick: it
         gets no time and is read once more."""
         young = info is None or time.time_ns() - info.st_mtime_ns < _RACY
-        row = (
-            path,
-            hash_,
-            0 if young or not info else info.st_mtime_ns,
-            info.st_size if info else 0,
-        )
+        times = (0, 0) if info is None or young else (info.st_mtime_ns, info.st_size)
         rule = "SET disk = excluded.disk, mtime = excluded.mtime, size = excluded.size"
         insert = "INSERT INTO files (path, disk, mtime, size) VALUES (?, ?, ?, ?)"
-        link.execute(f"{insert} ON CONFLICT (path) DO UPDATE {rule}", row)
+        self._do(f"{insert} ON CONFLICT (path) DO UPDATE {rule}", path, hash_, *times)
+
+    def _do(self, statement: str, *values: object) -> None:
+        self.db.link.execute(statement, values)
+
+    def faults(self) -> list[Finding]:
+        """What does not parse, two nodes of one id, and what cannot be kept."""
+        found = [Finding(path, 0, why) for path, why in self.named.items()]
+        for path, data in self.db.link.execute("SELECT path, data FROM files WHERE data NOT NULL"):
+            try:
+                checked(path, data)
+            except BadNode as error:
+                found.append(Finding(path, error.line, error.why))
+        twice = f"SELECT path, 0, 'another node has its id ' || id FROM files WHERE {_TWICE}"
+        left = "SELECT path, 0, 'something else lies in its place' FROM files WHERE sha <> disk"
+        return sorted(found + [Finding(*row) for row in self.db.rows(f"{twice} UNION {left}")])
 
     # ---- the disk --------------------------------------------------------------------------------
 
@@ -148,38 +190,37 @@ class Views:
         """Whether the frame is there: only then a missing file was deleted by a hand."""
         return all((self.folder / name).exists() for name in FRAME)
 
-    def by_hand(self) -> dict[str, tuple[bytes | None, os.stat_result | None]]:
-        """Files whose bytes are not ours (None: a hand deleted it), with what the disk said of them before.
-        Reads only what has another time or size than when it was written."""
+    def by_hand(self) -> dict[str, bytes | None]:
+        """Files whose bytes are not ours; None: a hand deleted it. Reads only what has another time or size
+        than when it was last seen."""
         columns = self.db.rows("SELECT path, sha, disk, mtime, size FROM files")
         rows = {path: row for path, *row in columns}
-        found: dict[str, tuple[bytes | None, os.stat_result | None]] = {}
+        found: dict[str, bytes | None] = {}
         same = []
         for path, info in self.walk(rows):
             want, disk, *times = rows.pop(path, ("", "", 0, 0))
-            if times == [info.st_mtime_ns, info.st_size]:
+            if times == [info.st_mtime_ns, info.st_size] or (data := self.read(path)) is None:
                 continue
-            data = self.read(path)
-            if data is not None and sha(data) in (want, disk):
+            if sha(data) in (want, disk):
                 same.append((path, sha(data), info))
-            elif data is not None:
-                found[path] = data, info
+            else:
+                found[path] = data
         blocked = tuple(f"{path}/" for path in self.named)
         for path, (want, disk, *_) in rows.items():
-            ours = safe_path(path) or path == "STORE.toml" and not (self.folder / path).exists()
-            if GONE not in (want, disk) and disk and ours and not f"{path}/".startswith(blocked):
-                found[path] = None, None
+            here = _named(path) and not f"{path}/".startswith(blocked)
+            if here and disk and GONE not in (want, disk):
+                found[path] = None
         if same:
-            with self.db.transaction() as link:
+            with self.db.transaction():
                 for each in same:
-                    self.mark(link, *each)
+                    self.mark(*each)
         return found
 
     def walk(self, known: Iterable[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
         """Every curated file that can be kept (the name of a `known` one is fine); what cannot goes into
         `named`."""
         self.named.clear()
-        queue, root = ["PACK.md", "INDEX.md", "nodes", "policies", "skills"], str(self.folder)
+        queue, root = [MANIFEST, *(name.strip("/") for name in ROOTS)], str(self.folder)
         while queue:
             path = queue.pop()
             try:
@@ -187,9 +228,7 @@ class Views:
                 if stat.S_ISDIR(info.st_mode):
                     names = os.listdir(f"{root}/{path}")  # noqa: PTH208 - a third of iterdir's time
                     queue += [f"{path}/{name}" for name in names if _seen(name)]
-                elif why := _refused(info) or (
-                    "" if path in known or safe_path(path) else _BAD_NAME
-                ):
+                elif why := _refused(info) or ("" if path in known or _named(path) else _BAD_NAME):
                     self.named[path.encode("utf-8", "replace").decode()] = why
                 else:
                     yield path, info
@@ -201,36 +240,33 @@ class Views:
     def project(self) -> list[str]:
         """Write every file that is not yet as it shall be; returns their paths. Raises Raced when a hand
         was there first, StorageError."""
-        written, marks = [], []
+        written, done = [], []
         query = "SELECT path, sha, disk FROM files WHERE sha <> disk ORDER BY path"
         for path, want, disk in self.db.rows(query):
-            if self._blocked(path) or path == "STORE.toml" and self._manifest_stands():
+            if self._blocked(path):
                 continue
             if sha(self.read(path)) != want:
-                file = self.file(path)
-                self._write(path, file.data if file else None, {want, disk, GONE})
+                self._write(path, {want, disk, GONE})
                 written.append(path)
-            with suppress(FileNotFoundError):
-                info = None if want == GONE else os.lstat(self.folder / path)
-                marks.append((path, want, info))
-        if marks:
-            with self.db.transaction() as link:
-                for each in marks:
-                    self.mark(link, *each)
-                link.execute("DELETE FROM files WHERE sha = ? AND disk = ?", (GONE, GONE))
-                self.remember(link, projected=self.meta("position"))
+            done.append((path, want))
+        if done:
+            with self.db.transaction():
+                for each in done:
+                    self.mark(*each)
+                self._do("DELETE FROM files WHERE sha = disk AND sha = ?", GONE)
+                self.remember(projected=self.meta("position"))
         return written
 
-    def _write(self, path: str, data: bytes | None, ours: set[str]) -> None:
-        full = self.folder / path
+    def _write(self, path: str, ours: set[str]) -> None:
+        full, file = self.folder / path, self.file(path)
 
         def check() -> None:
-            if path != "STORE.toml" and sha(self.read(path)) not in ours:
+            if sha(self.read(path)) not in ours:
                 raise Raced(f"write {full}", "it was changed just now", "try again")
 
-        if data is not None:
+        if file is not None:
             make_folder(full.parent)
-            write_atomic(full, data, check=check)
+            write_atomic(full, file.data, check=check)
         else:
             check()
             full.unlink(missing_ok=True)
@@ -243,10 +279,6 @@ class Views:
         above = [each for each in full.parents if each.is_relative_to(self.folder)][:-1]
         real = all(not each.is_symlink() and (each.is_dir() or not each.exists()) for each in above)
         return not real or os.path.lexists(full) and bool(_refused(os.lstat(full)))
-
-    def _manifest_stands(self) -> bool:
-        data = self.read("STORE.toml")
-        return data is not None and manifest_format(data) >= FORMAT
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a plain file of bounded size, None for anything else."""
@@ -261,24 +293,8 @@ class Views:
         return data if data is not None and len(data) <= LIMIT else None
 
 
-def _row(path: str, file: File | None) -> tuple[Any, ...]:
-    """The columns _FILE of a file; what does not parse has its fault, and no id."""
-    if file is None:
-        return (path, "", "", GONE, "self", 0, "", "", "", 0, None)
-    stem, id_, text, fault, line = "", "", "", "", 0
-    try:
-        if path.startswith("nodes/"):
-            stem = PurePosixPath(path).stem
-            node = parse(path, file.data)
-            id_, text = node.id, "" if node.valid_until else norm(node.text)
-        elif path.endswith(".toml"):
-            toml_table(path, text_of(path, file.data))
-        else:
-            text_of(path, file.data)
-    except BadNode as error:
-        fault, line = error.why, error.line
-    known = (path, stem, id_, sha(file.data), file.trust, file.ts, " ".join(file.entries))
-    return (*known, text, fault, line, file.data)
+def _named(path: str) -> bool:
+    return safe_path(path) or path == MANIFEST
 
 
 def _seen(name: str) -> bool:
