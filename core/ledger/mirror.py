@@ -35,11 +35,15 @@ class Mirror:
             refs = [known[name] for name in parents if name in known][:1]
             known |= dict.fromkeys(own, len(drafts))
             drafts.append(Draft(row.kind, row.body, tuple(refs), ts=row.ts))
-            if row.kind == "outcome" and row.body.get("ok") and (text := self._noted(row, rows)):
+            done = row.kind == "outcome" and row.body.get("ok")
+            if text := self._noted(row, rows) if done else "":
                 body = {"text": text, "channel": "typed"}
-                drafts.append(Draft("note", body, (len(drafts) - 1,), ts=row.ts))
+                here = len(drafts) - 1
+                drafts.append(Draft("note", body, (here,), ts=row.ts))
         entries = self._ledger.append(*drafts) if drafts else []
-        self._known = {n: entries[at].id if type(at) is int else str(at) for n, at in known.items()}
+        self._known = {}
+        for name, at in known.items():
+            self._known[name] = entries[at].id if type(at) is int else str(at)
         return entries
 
     def last(self, session: str) -> str:
@@ -49,10 +53,11 @@ class Mirror:
     def _names(self) -> dict[str, str]:
         if self._known is None:
             self._known = {}
-            for entry in reversed(self._ledger.newest(REMEMBERED, KINDS)):
-                if entry.body is not None:
-                    own, _ = _names(entry.kind, entry.body)
-                    self._known |= dict.fromkeys(own, entry.id)
+            for entry in self._ledger.newest(REMEMBERED, KINDS):
+                if entry.body is None:
+                    continue
+                for name in _names(entry.kind, entry.body)[0]:
+                    self._known[name] = entry.id  # of a session: what was said last
         return self._known
 
     def _noted(self, row: Row, rows: Sequence[Row]) -> str:

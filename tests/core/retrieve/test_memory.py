@@ -379,3 +379,15 @@ def test_a_question_that_was_answered_with_it_stays_and_small_words_count_for_no
     messages = exod.call("session.get", session=session)["messages"]
     assert [m["text"] for m in messages if m["role"] == "user"][1] == "How is she called, my aunt?"
     assert traces(home.root, ("quexmoor",)) == []
+
+
+def test_what_was_said_last_in_a_session_is_known_after_a_restart(home: Home) -> None:
+    memory = Memory(home, SystemClock())
+    for n in range(3):
+        body = {"session": "s", "turn": f"t{n}", "message": f"m{n}", "text": f"words {n}"}
+        memory.write([Row(f"m{n}", "utterance", "s", f"t{n}", n + 1, body)])
+    memory.close()
+    memory = Memory(home, SystemClock())
+    last = memory.ledger.get(memory.mirror.last("s"))
+    assert last is not None and last.body is not None and last.body["text"] == "words 2"
+    memory.close()
