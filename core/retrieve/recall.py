@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ModelError, ServiceError
 from exo.core.retrieve import when
-from exo.core.retrieve.candidates import Candidate, Found, gather, join
+from exo.core.retrieve.candidates import Candidate, Found, expand, gather, join
 from exo.core.retrieve.document import TRUST, Embedder
-from exo.core.retrieve.graph import expand
 from exo.core.retrieve.index import Index
 from exo.core.retrieve.pack import Hit, pack, said
 from exo.core.retrieve.words import READ, plain, sought
