@@ -273,9 +273,7 @@ class Ledger:
         found = link.execute(f"SELECT CAST (json_extract (body, '$.root') AS BLOB) FROM ({query})")
         return ((found.fetchone() or [None])[0] or b"").decode(errors="replace")
 
-    def _pages(
-        self, after: int, until: int, kinds: Sequence[str] = ()
-    ) -> Iterator[tuple[Any, ...]]:
+    def _pages(self, after: int, until: int, kinds: Sequence[str] = ()) -> Iterator[Row]:
         """Rows in the order of replay, read a page at a time."""
         few = until - after <= _PAGE  # then to sort them is cheaper than to walk the whole order
         query = (
@@ -300,7 +298,7 @@ def _insert(link: sqlite3.Connection, row: Row) -> list[Any]:
     return stored
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: Row) -> Entry:
     id_, author, seq, lc, ts, scope, kind, refs, hash_, chain, sig, salt, body = row
     try:
         named = () if refs == "[]" else tuple(json.loads(refs))
@@ -311,7 +309,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     return Entry(id_, author, seq, lc, ts, scope, kind, named, hash_, chain, sig, salt, value)
 
 
-def _line(row: tuple[Any, ...]) -> dict[str, Any]:
+def _line(row: Row) -> dict[str, Any]:
     id_, author, seq, lc, ts, scope, kind, refs, hash_, chain, sig, salt, body = row
     event = {"v": 1, "author": author, "seq": seq, "lc": lc, "ts": ts, "scope": scope, "kind": kind}
     event |= {"refs": json.loads(refs), "body_hash": hash_}

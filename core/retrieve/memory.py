@@ -158,12 +158,7 @@ def shown(found: Recalled) -> dict[str, Any]:
 
 
 def _evidence(entry: Entry) -> dict[str, Any]:
-    body = entry.body or {}
-    text = str(body.get("text") or body.get("title") or body.get("path") or "")
-    return {
-        "id": entry.id,
-        "kind": entry.kind,
-        "ts": entry.ts,
-        "channel": str(body.get("channel", "")),
-        "text": text[:2000] if entry.body is not None else "(forgotten)",
-    }
+    body = entry.body or {"text": "(forgotten)"}
+    text = str(body.get("text") or body.get("title") or body.get("path") or "")[:2000]
+    told = {"id": entry.id, "kind": entry.kind, "ts": entry.ts}
+    return {**told, "channel": str(body.get("channel", "")), "text": text}

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ModelError, ServiceError
 from exo.core.retrieve import when
-from exo.core.retrieve.candidates import Candidate, Found, gather, join
+from exo.core.retrieve.candidates import Candidate, Found, expand, gather, join
 from exo.core.retrieve.document import TRUST, Embedder
-from exo.core.retrieve.graph import expand
 from exo.core.retrieve.index import Index
 from exo.core.retrieve.pack import Hit, pack, said
 from exo.core.retrieve.words import READ, plain, sought
@@ -26,6 +25,8 @@ TIMELY = 0.2  # what a document of the time that the question speaks of gains
 ONLY_TIME = 0.5  # and what it has when the question names nothing but the time
 IN_TIME = 40  # documents of that time that are looked at
 SLACK = 86_400_000  # ms: a day is written in one zone and read in another
+Numbers = Sequence[float] | None  # a vector, if there is one
+Triggers = Sequence[tuple[str, str]]  # (text, node id)
 LONGEST = 1200  # characters of a hit's text
 
 
@@ -53,10 +54,10 @@ class Recall:
         *,
         k: int = 8,
         embedder: Embedder | None = None,
-        vector: Sequence[float] | None = None,
+        vector: Numbers = None,
         at: str = "",
         min_trust: str = "",
-        triggers: Sequence[tuple[str, str]] = (),
+        triggers: Triggers = (),
         scope: str = "principal",
         budget: int = 600,
     ) -> Recalled:
@@ -88,9 +89,7 @@ class Recall:
             return _answer(_hits(shown, k), shown[0] if shown else None, budget)
         return Recalled()
 
-    def _vector(
-        self, query: str, embedder: Embedder | None, vector: Sequence[float] | None
-    ) -> Sequence[float] | None:
+    def _vector(self, query: str, embedder: Embedder | None, vector: Numbers) -> Numbers:
         name, width = self._index.model()
         try:
             if vector is None and embedder and width and query.strip() and embedder.name == name:
@@ -136,7 +135,7 @@ def _answer(hits: list[Hit], best: Candidate | None, budget: int) -> Recalled:
     return Recalled(hits, False, tokens, block, belief and sure)
 
 
-def _pin(index: Index, found: Found, query: str, triggers: Sequence[tuple[str, str]]) -> None:
+def _pin(index: Index, found: Found, query: str, triggers: Triggers) -> None:
     """Add the nodes whose trigger stands in the query, whole words in a row."""
     said = f" {' '.join(plain(query[:READ]))} "
     spoken = [(f" {' '.join(plain(text))} ", node) for text, node in triggers]

@@ -15,27 +15,14 @@ from exo.core.retrieve.words import DATA, plain
 
 Span = tuple[int, int, str]  # ms UTC, the end excluded; the question without the time
 _TIME = DATA["time"]
+_TABLES = ("days", "units", "back", "numbers", "months")
 _VALUES = {
-    name: {word: int(number) for number, words in rows.items() for word in words.split()}
-    for name, rows in _TIME.items()
-    if name != "past"
+    name: {word: int(number) for number, words in _TIME[name].items() for word in words.split()}
+    for name in _TABLES
 }
-_A = {name: f"(?P<{name}>{'|'.join(words)})" for name, words in _VALUES.items()}
-_COUNT = rf"(?P<numbers>\d{{1,3}}|{'|'.join(_VALUES['numbers'])})"
-_YEAR = r"(?P<year>(?:19|20)\d\d)"
-_FORMS = [
-    re.compile(rf"\b{form}\b")
-    for form in (
-        rf"{_YEAR} (?P<months>\d\d?) (?P<date>\d\d?)",
-        _A["days"],
-        f"{_A['back']} {_A['units']}",
-        f"{_COUNT} {_A['units']} ago",
-        f"vor {_COUNT} {_A['units']}",
-        f"{_A['months']} {_YEAR}",
-        f"(?:in|im|last|letzten|since|seit|during|of) {_A['months']}",
-        f"(?:in|since|during|seit|of) {_YEAR}",
-    )
-]
+_WORDS = {name: f"(?P<{name}>{'|'.join(words)})" for name, words in _VALUES.items()}
+_WORDS |= {"year": r"(?P<year>(?:19|20)\d\d)", "count": r"(?P<numbers>\d{1,3})"}
+_FORMS = [re.compile(rf"\b{form.format(**_WORDS)}\b") for form in _TIME["forms"]]
 _PAST = re.compile(rf"\b({_TIME['past'].replace(chr(10), '')})\b")
 
 

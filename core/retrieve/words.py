@@ -18,12 +18,8 @@ _DENSE = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\ua960-\ua97f"
     "\uac00-\ud7ff\U00020000-\U0003ffff"
 )
-_MARKS = "".join(
-    chr(code)
-    for start, end in ((0x0900, 0x1AFF), (0x3099, 0x309B), (0xA800, 0xABFF))
-    for code in range(start, end)
-    if unicodedata.category(chr(code)).startswith("M")
-)
+_MARKED = (*range(0x0900, 0x1AFF), *range(0x3099, 0x309B), *range(0xA800, 0xABFF))
+_MARKS = "".join(mark for mark in map(chr, _MARKED) if unicodedata.category(mark)[0] == "M")
 # accents, points of Hebrew and Arabic, the Arabic stretcher
 _LOOSE = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\ufe0e\ufe0f]"
