@@ -76,9 +76,7 @@ class Client:
         events are gone) come with seq 0: they are no events of the record. A lost connection is resumed
         without loss; raises ServiceError when exod stays away for `retry` seconds, ProtocolError for a
         position that it does not have."""
-        last = since
-        if last is None:
-            last = int(self.call("hello", protocol=1, client="exo")["seq"])
+        last = int(self.call("hello", protocol=1, client="exo")["seq"]) if since is None else since
         lost_at: float | None = None
         while stop is None or not stop.is_set():
             try:

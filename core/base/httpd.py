@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from exo.core.base.errors import AlreadyRunning, StorageError, storage_error
+from exo.core.base.errors import AlreadyRunning, ServiceError, StorageError, storage_error
 from exo.core.base.files import make_folder
 from exo.core.base.unix import bind, reachable
 
@@ -174,9 +174,13 @@ class HttpServer:
         await self._serve(listener)
 
     async def listen_tcp(self, host: str, port: int) -> int:
-        """Listen on TCP; returns the port (0 asks the kernel for one)."""
+        """Listen on TCP; returns the port (0 asks the kernel for one). Raises ServiceError."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family)
+        try:
+            listener = socket.create_server((host, port), family=family)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ServiceError(f"listen on {host} port {port}", why, "use another port") from error
         await self._serve(listener)
         return int(listener.getsockname()[1])
 

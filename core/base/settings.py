@@ -33,6 +33,7 @@ class Setting:
     choices: tuple[str, ...] = ()
 
 
+RISKS = ("high", "medium", "never")
 TABLE = (
     # exod
     Setting("deltas.join_ms", 100, "ms", "deltas are joined this long before a save", 0, 5000),
@@ -41,13 +42,7 @@ TABLE = (
     Setting("turn.retries", 3, "tries", "further tries of a model before output", 0, 10),
     Setting("turn.silence", 120.0, "s", "a model that says nothing this long is given up", 1, 3600),
     Setting("tool.timeout", 60.0, "s", "a tool that runs this long is given up", 1, 3600),
-    Setting(
-        "tools.ask",
-        "high",
-        "",
-        "from which risk on the person is asked before a tool runs",
-        choices=("high", "medium", "never"),
-    ),
+    Setting("tools.ask", "high", "", "from which risk on the person is asked", choices=RISKS),
     Setting("tools.http", False, "", "whether http_request may reach the network"),
     Setting("tools.sets", "", "", "toolsets that sessions see, with commas (empty: all)"),
     Setting("approval.timeout", 120.0, "s", "a question unanswered this long is denied", 1, 86400),

@@ -126,10 +126,9 @@ def facts(text: str) -> list[str]:
 def deed(text: str) -> str:
     """The sentence that asks for a deed (also to stop or undo one), with what follows it; "" for none."""
     sentences = re.split(r"(?<=[.!?])\s+(?=\S{2})", " ".join(text.split()))
-    for n, sentence in enumerate(sentences):
-        if _DEED.match(sentence):
-            return " ".join(sentences[n : n + 2])[: 2 * LONGEST]
-    return ""
+    deeds = (n for n, sentence in enumerate(sentences) if _DEED.match(sentence))
+    at = next(deeds, len(sentences))
+    return " ".join(sentences[at : at + 2])[: 2 * LONGEST]
 
 
 def plain(message: Message) -> str:

@@ -31,8 +31,8 @@ class Approvals:
     def __init__(self, database: Database, hub: Hub, outbox: Outbox, timeout: float) -> None:
         self._database, self._hub, self._outbox = database, hub, outbox
         self._timeout, self._clock = timeout, outbox.clock
-        self._asked: dict[str, dict[str, str]] = {}  # what the record says of open questions
-        self._waiting: dict[str, asyncio.Future[tuple[Choice, str]]] = {}
+        # who waits, and what the record says of the question
+        self._waiting: dict[str, tuple[asyncio.Future[tuple[Choice, str]], dict[str, str]]] = {}
         self._always: set[tuple[str, str]] = set()  # (session, rule), for this run of exod
 
     async def ask(
@@ -50,7 +50,7 @@ class Approvals:
             self._database.link.execute(query, (id_, session, now))
             add(session, asked)
         future: asyncio.Future[tuple[Choice, str]] = asyncio.get_running_loop().create_future()
-        self._waiting[id_], self._asked[id_] = future, {"tool": tool, "summary": summary}
+        self._waiting[id_] = future, {"tool": tool, "summary": summary}
         by = "interrupt"
         try:
             await asyncio.wait({future}, timeout=self._timeout)
@@ -88,11 +88,11 @@ class Approvals:
             link = self._database.link
             link.execute("UPDATE approvals SET choice = ? WHERE id = ?", (choice, request))
             add(session, ApprovalResolved(request, choice, by))
-            asked = {"request": request, **self._asked.get(request, {}), "choice": choice, "by": by}
+            _, about = self._waiting.get(request, (None, {}))
+            asked = {"request": request, **about, "choice": choice, "by": by}
             self._outbox.put("approval", f"{request}:approval", session, "", **asked)
-        self._asked.pop(request, None)
         if request in self._waiting:
-            self._waiting.pop(request).set_result((choice, by))
+            self._waiting.pop(request)[0].set_result((choice, by))
 
 
 class Actions:

@@ -77,7 +77,8 @@ async def serve(home: Home, *, stdio: bool, idle: float, listen: str, lan: bool)
         waits.append(asyncio.create_task(_idle(hub, engine, idle)))
     try:
         if address:
-            where = await tcp.listen(guarded, *address)
+            host, port = address[0], await guarded.listen_tcp(*address)
+            where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             print(f"{SERVER} serves {where}: {tcp.WARNING}", file=sys.stderr, flush=True)
         print(f"{SERVER} serves {home.root}", file=sys.stderr, flush=True)
         done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

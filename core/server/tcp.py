@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from exo.core.base.errors import ServiceError, SettingError, storage_error
+from exo.core.base.errors import SettingError, storage_error
 from exo.core.base.files import write_atomic
-from exo.core.base.httpd import Handler, HttpError, HttpServer, Request, Response, error_response
+from exo.core.base.httpd import Handler, HttpError, Request, Response, error_response
 
 VARIABLE = "EXO_TOKEN"
 SHORTEST = 32  # characters of a token: a made one has 43
@@ -44,16 +44,6 @@ def parse_address(text: str, lan: bool) -> tuple[str, int]:
         why = f"{numeric} can be reached from the network and the wire is not encrypted"
         raise SettingError(what, why, "use 127.0.0.1, or add --lan to mean it")
     return numeric, int(port)
-
-
-async def listen(server: HttpServer, host: str, port: int) -> str:
-    """Let `server` listen; returns the address with the port that was taken. Raises ServiceError."""
-    try:
-        taken = await server.listen_tcp(host, port)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ServiceError(f"listen on {host} port {port}", why, "use another port") from error
-    return f"http://[{host}]:{taken}" if ":" in host else f"http://{host}:{taken}"
 
 
 def load_token(path: Path, environ: Mapping[str, str] | None = None) -> str:

@@ -20,10 +20,8 @@ from exo.core.toolbox.registry import Context, Output
 from exo.core.toolbox.timers import Timers
 from exo.core.toolbox.workers import call
 
-MAX_TIMER = 30 * 24 * 3600  # seconds
-MAX_COMMAND = 3600  # seconds
-Seconds = Annotated[float, {"minimum": 1, "maximum": MAX_TIMER}]
-Timeout = Annotated[float, {"minimum": 0.1, "maximum": MAX_COMMAND}]
+Seconds = Annotated[float, {"minimum": 1, "maximum": 30 * 24 * 3600}]
+Timeout = Annotated[float, {"minimum": 0.1, "maximum": 3600}]
 When = Annotated[str, {"description": "18:30, tomorrow 9:00, or an ISO date and time"}]
 
 

@@ -124,7 +124,9 @@ def apply_patch(context: Context, patch: str) -> str:
             with contextlib.suppress(ExoError):  # the disk refuses: told by the first error
                 save_text(root / path, before[path])
         raise
-    return "\n".join(f"{_verb(before[path], text)} {path}" for path, text in made.items())
+    verbs = {path: "deleted" if text is None else "changed" for path, text in made.items()}
+    verbs |= {path: "added" for path, text in before.items() if text is None}
+    return "\n".join(f"{verb} {path}" for path, verb in verbs.items())
 
 
 def _entry(path: Path) -> str:
@@ -133,10 +135,6 @@ def _entry(path: Path) -> str:
             return f"{path.name} -> {path.readlink()}"
         return f"{path.name}/" if path.is_dir() else f"{path.name}  {path.stat().st_size} bytes"
     return f"{path.name}  ?"
-
-
-def _verb(before: str | None, after: str | None) -> str:
-    return "added" if before is None else "deleted" if after is None else "changed"
 
 
 def resolve(path: str, context: Context, write: bool = True) -> Path:

@@ -58,10 +58,9 @@ def search(root: str, start: str, pattern: str, closed: list[str]) -> Iterator[s
 
 
 def main() -> None:
+    end = f"[stopped after {FINDS} finds: narrow the pattern or the path]"
     for n, row in enumerate(search(*json.load(sys.stdin))):
-        if n > FINDS:
-            row = f"[stopped after {FINDS} finds: narrow the pattern or the path]"
-        sys.stdout.buffer.write(row.encode("utf-8", "replace") + b"\n")
+        sys.stdout.buffer.write((end if n > FINDS else row).encode("utf-8", "replace") + b"\n")
         sys.stdout.buffer.flush()
         if n > FINDS:
             return
