@@ -1,5 +1,5 @@
 """Keeps the views as the ledger says: hand edits into it, new entries out of it, all of it again. Owns the
-order of these steps and the lock that lets one process do them at a time.
+order of these steps, the lock that lets one process do them at a time, and forgetting in files and history.
 
 Invariants: a hand edit is in the ledger before anything is written over it; what is cut off anywhere is done
 again by the next call; a view that was rebuilt equals one that was kept."""
@@ -16,12 +16,16 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import AlreadyRunning
+from exo.core.base.errors import AlreadyRunning, HomeError
 from exo.core.base.files import ProcessLock
-from exo.core.ledger.entry import Draft, Entry
+from exo.core.base.home import Home
+from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
-from exo.core.store.replay import File, State, bytes_of, step
-from exo.core.store.views import Finding, Raced, Views, sha
+from exo.core.store.git import History
+from exo.core.store.nodes import LIMIT
+from exo.core.store.replay import FORMAT, MANIFEST, File, State, bytes_of, replay, step
+from exo.core.store.views import FRAME, Finding, Raced, Views, manifest_format, sha
+from exo.core.store.words import one_line
 
 BATCH = 500  # entries between two words on how far it is; items of one commit
 PATIENCE = 60.0  # seconds to wait for another process
@@ -43,11 +47,104 @@ class Rebuilt:
 
 
 class Keeper:
-    """Keeps the views of one store. Usable by one thread."""
+    """Keeps the views of one store. Usable by one thread; several processes may have the same store open."""
 
-    def __init__(self, views: Views, ledger: Ledger, clock: Clock) -> None:
-        self.views, self.ledger, self.clock = views, ledger, clock
-        self._held = False
+    def __init__(self, home: Home, ledger: Ledger, clock: Clock) -> None:
+        """Make no store yet: what is written makes it where there is none."""
+        self.folder, self._ledger, self._clock = home.store, ledger, clock
+        self.views, self._history = Views(home.store), History(home.store)
+        self._known = False  # its format was looked at
+        self._held = False  # the lock
+
+    def sync(self) -> set[str]:
+        """Record hand edits, apply entries of any process. Returns ids of nodes and items, and paths of
+        pages, that changed; cheap when nothing did. Raises StorageError, HomeError."""
+        with self.locked():
+            if not self._begun():
+                return set()
+            self._begin()
+            before = self.revision()
+            self._synced()
+            return set(self._changed(before))
+
+    def rebuild(self, progress: Progress | None = None) -> Rebuilt:
+        """Make every view again from the ledger, after hand edits were recorded."""
+        with self.locked():
+            self._begin()
+            done = self._rebuild(progress)
+            self.commit("rebuild")
+            return done
+
+    def commit(self, what: str = "change") -> bool:
+        """Commit the curated files to the store's own history; a message names ids and numbers alone."""
+        with self.locked():
+            now = self.revision()
+            if self.views.meta("committed") == now and self._history.git.exists():
+                return False
+            message, at = f"{what}: revision {now}", self._clock.now_ms()
+            done = self._history.commit(message, at, self.views.named)
+            with self.views.db.transaction():
+                self.views.remember(committed=now)
+            return done
+
+    def erase(self, entry_ids: Collection[str], words: Collection[str]) -> None:
+        """After Ledger.forget: make the views without those entries, pages without lines that hold one of
+        `words` (texts; a single word takes no line with it), and begin the history anew. Raises
+        StorageError; it can be called again."""
+        with self.locked():
+            if not self._begun():
+                return
+            gone, views = set(entry_ids), self.views
+            if views.meta("position") is None:
+                self._rebuild()
+            hand = self._record()
+            while more := [
+                e.id for e in self._ledger.referring(gone) if e.kind == "edit" and e.body
+            ]:
+                self._ledger.forget(more, "what was forgotten stood in it")
+                gone.update(more)
+            entries = [entry for id_ in gone if (entry := self._ledger.get(id_))]
+            curated = any(entry.kind in FILE_KINDS for entry in entries)
+            if curated:
+                self._history.drop()
+            derived = {e.id for e in entries if e.kind == "edit" and gone & set(e.refs)}
+            marks = {f"-{id_[:12]}" for id_ in gone}
+            marks |= {_folded(text) for text in words if len(text.split()) > 1}
+            query = "SELECT path, entries FROM files WHERE data NOT NULL AND stem = ''"
+            kept = {
+                path: _without(views.read(path) or b"", marks)
+                for path, behind in self._rows(query)
+                if path in hand or derived & set(behind.split())
+            }
+            with views.db.transaction():
+                if curated:
+                    views.clear()
+                    replay(self._ledger.entries(kinds=FILE_KINDS), views)
+                for id_ in gone:
+                    for item in list(views.select("WHERE instr(entries, ?)", id_)):
+                        views.drop("WHERE id = ?", item.id)
+                        replay(filter(None, map(self._ledger.get, item.entries.split())), views)
+            drafts = []
+            for path, data in kept.items():
+                file = views.file(path)
+                if data != (file.data if file else b""):
+                    drafts.append(self._draft(path, data))
+            self._ledger.append(*drafts)
+            self._apply(views.meta("position"))
+            views.db.scrub()
+            self._projected()
+            self.commit("forget")
+
+    def close(self) -> None:
+        """Commit what changed and let go of the files."""
+        if self._known:
+            self.commit()
+        self._known = False
+        self.views.db.close()
+
+    def revision(self) -> int:
+        """A number that rises with every change of a node or item."""
+        return int(self._rows("SELECT ifnull(max(rev), 0) FROM changes")[0][0])
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -64,81 +161,116 @@ class Keeper:
             lock.release()
 
     def _lock(self) -> ProcessLock:
-        end, path = self.clock.monotonic() + PATIENCE, self.views.folder / "private" / "store.lock"
+        end, path = self._clock.monotonic() + PATIENCE, self.folder / "private" / "store.lock"
         while True:
             try:
                 return ProcessLock(path, "writer of the store")
             except AlreadyRunning:
-                if self.clock.monotonic() > end:
+                if self._clock.monotonic() > end:
                     raise
             time.sleep(0.01)
 
-    def sync(self, look: bool = True) -> set[str]:
-        """Record hand edits (unless `look` is off: they were just now), apply what is new. Returns ids of
-        entries that were forgotten elsewhere and are still to be erased here: nothing was applied then.
-        Raises StorageError, Raced when a file never rests."""
+    # ---- inside ----------------------------------------------------------------------------------------
+
+    def _begun(self) -> bool:
+        """Whether there is a store, of whatever format."""
+        here = self._known or any((self.folder / name).exists() for name in FRAME)
+        return here or next(self._ledger.entries(kinds=("state",)), None) is not None
+
+    def _begin(self, answers: dict[str, str] | None = None) -> None:
+        """Look at the format once; make the store where there is none, bring an older one to this format.
+        Raises HomeError for a newer one."""
+        if self._known:
+            return
+        old = self._page(MANIFEST).encode()
+        if (found := manifest_format(old) if old else 0) > FORMAT:
+            why = f"it has format {found}, this program knows {FORMAT}"
+            raise HomeError(f"open the store {self.folder}", why, "use the newer Exo that wrote it")
+        states = self._ledger.entries(kinds=("state",))
+        begun = any(entry.body and entry.body.get("action") == "init" for entry in states)
+        if not begun:  # the files of format 1, which had no ledger, are edits
+            older = sorted(self.views.by_hand().items())
+            edits = [self._draft(path, data) for path, data in older]
+            self._ledger.append(self._first(answers or {}), *edits)
+            (self.folder / MANIFEST).unlink(missing_ok=True)
+        self._known = True
+        if found == 1 or not begun:
+            self._rebuild()
+
+    def _first(self, answers: dict[str, str]) -> Draft:
+        device = next(self._ledger.entries(kinds=("device",)), None)
+        root = str((device.body or {}).get("root", "")) if device else ""
+        store = {"kind": "principal", "id": sha(root.encode())[:12], "format": FORMAT, "root": root}
+        store["created"] = self._clock.local().isoformat(timespec="seconds")
+        return Draft("state", {"action": "init", "store": store, "answers": answers})
+
+    def _synced(self, look: bool = True) -> None:
+        """Record hand edits (unless `look` is off: they were just now), apply what is new. Raises
+        StorageError, Raced when a file never rests."""
         for again in range(8):
             with contextlib.suppress(Raced):
                 return self._once(look or again > 0)
         return self._once(look=True)
 
-    def _once(self, look: bool) -> set[str]:
+    def _once(self, look: bool) -> None:
         views, done = self.views, self.views.meta("position")
-        if done is None or done > self.ledger.position() or not views.stands():
-            self.rebuild()
-            return set()
+        if done is None or done > self._ledger.position() or not views.stands():
+            self._rebuild()
+            return
         if look:
-            self.record()
-        if done != self.ledger.position():
-            first = next(self.ledger.entries(done))
+            self._record()
+        if done != self._ledger.position():
+            first = next(self._ledger.entries(done))
             if [first.lc, first.author, first.seq] < views.meta("last"):
-                self.rebuild()  # another device wrote before what is applied already
-                return set()
-            forgets = self.ledger.entries(done, kinds=("forget",))
+                self._rebuild()  # another device wrote before what is applied already
+                return
+            forgets = self._ledger.entries(done, kinds=("forget",))
             if gone := {ref for entry in forgets for ref in entry.refs}:
-                return gone
+                self.erase(gone, ())  # who forgot them has not come to it
+                return
             self._apply(done)
         views.project()
-        return set()
 
-    def record(self, ours: Collection[str] = ()) -> Collection[str]:
+    def _record(self, ours: Collection[str] = ()) -> Collection[str]:
         """Append hand edits to the ledger: the exact bytes, and what entries that were not yet applied make
         of them, so that both survive. Returns their paths. Where the frame is gone, nothing was deleted.
         Hashes and ends of names in `ours` are no hand's but those of an older view."""
-        views, stands, hand = self.views, self.views.stands(), dict[str, bytes | None]()
+        views, stands = self.views, self.views.stands()
         found = views.by_hand()
-        for path, data in found.items():
-            older = {sha(data), PurePosixPath(path).stem[-12:]}
-            if (data is not None or stands) and older.isdisjoint(ours):
-                hand[path] = data
+        hand = {
+            path: data
+            for path, data in found.items()
+            if (data is not None or stands)
+            and {sha(data), PurePosixPath(path).stem[-12:]}.isdisjoint(ours)
+        }
         if hand:
-            self._append(hand)
+            self._append_edits(hand)
         if found:
             with views.db.transaction():
                 for path, data in found.items():
                     views.mark(path, "" if data is None and not stands else sha(data))
         return hand.keys()
 
-    def _append(self, hand: dict[str, bytes | None]) -> None:
+    def _append_edits(self, hand: dict[str, bytes | None]) -> None:
         since = self.views.meta("projected")
         since = self.views.meta("position") if since is None else since
-        merged, fresh = State(), list(self.ledger.entries(since or 0))
-        edits = [entry.body for entry in fresh if entry.kind == "edit" and entry.body]
-        told = {(str(body.get("path")), sha(bytes_of(body))) for body in edits}
+        merged, fresh = State(), list(self._ledger.entries(since or 0))
+        bodies = [entry.body for entry in fresh if entry.kind == "edit" and entry.body]
+        told = {(str(body.get("path")), sha(bytes_of(body))) for body in bodies}
         hand = {path: data for path, data in hand.items() if (path, sha(data)) not in told}
         for path, data in hand.items():
             merged.lay(path, None if data is None else File(data))
         for entry in fresh:
             if entry.kind != "edit":
                 step(merged, entry)
-        drafts = [self.draft(path, data) for path, data in sorted(hand.items())]
+        edits, both = [], []
         for path, data in sorted(hand.items()):
-            file = merged.file(path)
-            if data is not None and file is not None and file.data != data:
-                drafts.append(self.draft(path, file.data))
-        self.ledger.append(*drafts)
+            edits.append(self._draft(path, data))
+            if data is not None and (file := merged.file(path)) and file.data != data:
+                both.append(self._draft(path, file.data))
+        self._ledger.append(*edits, *both)
 
-    def draft(self, path: str, data: bytes | None) -> Draft:
+    def _draft(self, path: str, data: bytes | None) -> Draft:
         """An edit that refers to the entries whose text may stand in its bytes."""
         if data is None:
             return Draft("edit", {"path": path, "deleted": True})
@@ -159,8 +291,8 @@ class Keeper:
 
     def _replay(self, after: int, progress: Progress | None = None) -> None:
         """Take the entries since `after` into the tables, in the transaction that was begun."""
-        total, last = self.ledger.position() - after, dict[str, Any]()
-        for count, entry in enumerate(self.ledger.entries(after), 1):
+        total, last = self._ledger.position() - after, dict[str, Any]()
+        for count, entry in enumerate(self._ledger.entries(after), 1):
             last = {"position": after + count, "last": [entry.lc, entry.author, entry.seq]}
             step(self.views, entry)
             if entry.body is None:
@@ -169,7 +301,7 @@ class Keeper:
                 progress(count, total)
         self.views.remember(**last)
 
-    def rebuild(self, progress: Progress | None = None) -> Rebuilt:
+    def _rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Make every view from the ledger: hand edits are recorded first, the tables are made again in one
         commit, then the files are replaced one by one. Without a table of what was written, bytes that
         replay has never made are a hand's; others, and the node of a forgotten entry, are an older view."""
@@ -179,36 +311,15 @@ class Keeper:
             views.open(anew=True)
         known = views.meta("position") is not None
         if known:
-            self.record()
+            self._record()
         with views.db.transaction():
             views.clear()
             views.drop("WHERE true")
             self._replay(0, progress)
         if not known:
-            self.record(views.made)
+            self._record(views.made)
         self._apply(views.meta("position"))
         return self._projected()
-
-    def erase(self, entries: Collection[Entry], kept: dict[str, bytes]) -> None:
-        """Make what those forgotten entries made again without them; `kept` are bytes that pages shall have
-        although the edits behind them are gone."""
-        views = self.views
-        with views.db.transaction():
-            if any(entry.kind in FILE_KINDS for entry in entries):
-                views.clear()
-                for entry in self.ledger.entries(kinds=FILE_KINDS):
-                    step(views, entry)
-            for gone in entries:
-                for item in list(views.select("WHERE instr(entries, ?)", gone.id)):
-                    views.drop("WHERE id = ?", item.id)
-                    for each in filter(None, map(self.ledger.get, item.entries.split())):
-                        step(views, each)
-        files = {path: file.data if (file := views.file(path)) else b"" for path in kept}
-        drafts = [self.draft(path, data) for path, data in kept.items() if data != files[path]]
-        self.ledger.append(*drafts)
-        self._apply(views.meta("position"))
-        views.db.scrub()
-        self._projected()
 
     def _projected(self) -> Rebuilt:
         views = self.views
@@ -219,4 +330,25 @@ class Keeper:
         views.by_hand()  # names what cannot be kept
         count = "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM items)"
         files, items = views.db.rows(count)[0]
-        return Rebuilt(self.ledger.position(), files, items, written, views.faults())
+        return Rebuilt(self._ledger.position(), files, items, written, views.faults())
+
+    def _changed(self, since: int) -> list[str]:
+        query = "SELECT id FROM changes WHERE rev > ? ORDER BY rev"
+        return [row[0] for row in self._rows(query, since)]
+
+    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        return self.views.db.rows(query, *values)
+
+    def _page(self, name: str) -> str:
+        return (self.views.read(name) or b"").decode(errors="replace").replace("\0", "")
+
+
+def _folded(text: str) -> str:
+    return one_line(text, LIMIT).casefold()
+
+
+def _without(data: bytes, marks: Collection[str]) -> bytes:
+    """`data` without the lines that hold one of the marks, which are folded."""
+    rows = data.splitlines(keepends=True)
+    folded = ((row, _folded(row.decode(errors="replace"))) for row in rows)
+    return b"".join(row for row, line in folded if not any(mark in line for mark in marks))

@@ -1,5 +1,5 @@
 """The store of one person: what is known, as the other rooms use it. Owns how a sentence becomes an entry
-(and so a node, a rule, an item), and forgetting in files and history; the views are the keeper's.
+(and so a node, a rule, an item) and how they are read; the views and forgetting are the keeper's.
 
 Invariant: nothing is known that the ledger does not say; the text of others never becomes a standing rule."""
 
@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
 
-from exo.core.base.clock import Clock
-from exo.core.base.errors import ExoError, HomeError
-from exo.core.base.home import Home
+from exo.core.base.errors import ExoError
 from exo.core.ledger.entry import Draft, Entry
-from exo.core.ledger.ledger import Ledger
 from exo.core.retrieve.document import Document
 from exo.core.store import words as rules
-from exo.core.store.git import History
-from exo.core.store.keeper import BATCH, FILE_KINDS, Keeper, Progress, Rebuilt
+from exo.core.store.keeper import BATCH, Keeper
 from exo.core.store.nodes import LIMIT, Node, node_of, parse, table_of
-from exo.core.store.replay import FORMAT, MANIFEST, Item, answered, item_id, node_id
-from exo.core.store.views import FRAME, Views, manifest_format, sha
+from exo.core.store.replay import Item, answered, item_id, node_id
 
 _ROUTE = re.compile(
     r"^[ \t]*[-*]\s+(?P<when>.+?)\s*(?:->|→)\s*\[{0,2}(?P<id>[\w.:/-]+)\]{0,2}\s*$", re.M
@@ -59,21 +54,14 @@ class Counts:
     failed: int = 0
 
 
-class Store:
+class Store(Keeper):
     """Usable by one thread; several processes may have the same store open."""
-
-    def __init__(self, home: Home, ledger: Ledger, clock: Clock) -> None:
-        """Make no store yet: what is written makes it where there is none."""
-        self.folder, self._ledger, self._clock = home.store, ledger, clock
-        self.views, self._history = Views(home.store), History(home.store)
-        self._keeper = Keeper(self.views, ledger, clock)
-        self._known = False  # its format was looked at
 
     # ---- writing -------------------------------------------------------------------------------------
 
     def init(self, answers: dict[str, str]) -> None:
         """Make the store, or put more answers (name, languages, about, style, ask) into its pack."""
-        with self._keeper.locked():
+        with self.locked():
             self._begin(answers)
             self._synced()
             lines = {line for _, _, line in answered(answers)}
@@ -194,7 +182,7 @@ class Store:
         with self._writing():
             old = self.item(id_)
             if old is None or old.kind != "item":
-                why = "there is no item of that id" if old is None else "a note is no item"
+                why = "there is no item of that id, or it is a note"
                 raise ExoError(f"review {id_}", why, "see `exo items list`, `exo forget`")
             body = {k: v for k, v in vars(old).items() if k not in ("id", "kind", "ts", "entries")}
             body |= {"tags": old.tags.split(), "review": review}
@@ -217,10 +205,6 @@ class Store:
     def item(self, id_: str) -> Item | None:
         return self.views.item(id_)
 
-    def revision(self) -> int:
-        """A number that rises with every change of a node or item."""
-        return int(self._rows("SELECT ifnull(max(rev), 0) FROM changes")[0][0])
-
     def documents(self, since: int = 0) -> Iterator[Document]:
         """What recall indexes: all, or what changed since `revision()` was `since` (one that is higher than
         today's is of another store: all)."""
@@ -240,18 +224,11 @@ class Store:
         there = {document.id for document in self.documents(since)}
         return [id_ for id_ in self._changed(since) if id_ not in there]
 
-    def _changed(self, since: int) -> list[str]:
-        return [
-            row[0] for row in self._rows("SELECT id FROM changes WHERE rev > ? ORDER BY rev", since)
-        ]
-
     def pack(self) -> str:
         """PACK.md as a request carries it: without comments and empty sections."""
         text = re.sub(r"<!--.*?-->", "", self._page("PACK.md"), flags=re.S)
-        parts = re.split(r"^(?=#)", text, flags=re.M)
-        return "\n\n".join(
-            part.strip() for part in parts if part.strip().partition("\n")[2].strip()
-        )
+        parts = (part.strip() for part in re.split(r"^(?=#)", text, flags=re.M))
+        return "\n\n".join(part for part in parts if "\n" in part)
 
     def triggers(self) -> list[tuple[str, str]]:
         """The load rules of INDEX.md: (what is talked about, node id)."""
@@ -269,123 +246,15 @@ class Store:
         entry = self._ledger.get(id_)
         return [entry.id] if entry else []
 
-    # ---- keeping ---------------------------------------------------------------------------------------
-
-    def sync(self) -> set[str]:
-        """Record hand edits, apply entries of any process. Returns ids of nodes and items, and paths of
-        pages, that changed; cheap when nothing did. Raises StorageError, HomeError."""
-        with self._keeper.locked():
-            if not self._begun():
-                return set()
-            self._begin()
-            before = self.revision()
-            self._synced()
-            return set(self._changed(before))
-
-    def rebuild(self, progress: Progress | None = None) -> Rebuilt:
-        """Make every view again from the ledger, after hand edits were recorded."""
-        with self._keeper.locked():
-            self._begin()
-            done = self._keeper.rebuild(progress)
-            self.commit("rebuild")
-            return done
-
-    def commit(self, what: str = "change") -> bool:
-        """Commit the curated files to the store's own history; a message names ids and numbers alone."""
-        with self._keeper.locked():
-            now = self.revision()
-            if self.views.meta("committed") == now and self._history.git.exists():
-                return False
-            message, at = f"{what}: revision {now}", self._clock.now_ms()
-            done = self._history.commit(message, at, self.views.named)
-            with self.views.db.transaction():
-                self.views.remember(committed=now)
-            return done
-
-    def erase(self, entry_ids: Collection[str], words: Collection[str]) -> None:
-        """After Ledger.forget: make the views without those entries, pages without lines that hold one of
-        `words` (texts; a single word takes no line with it), and begin the history anew. Raises
-        StorageError; it can be called again."""
-        with self._keeper.locked():
-            if not self._begun():
-                return
-            gone = set(entry_ids)
-            if self.views.meta("position") is None:
-                self._keeper.rebuild()
-            hand = self._keeper.record()
-            while more := [
-                e.id for e in self._ledger.referring(gone) if e.kind == "edit" and e.body
-            ]:
-                self._ledger.forget(more, "what was forgotten stood in it")
-                gone.update(more)
-            entries = [entry for id_ in gone if (entry := self._ledger.get(id_))]
-            if any(entry.kind in FILE_KINDS for entry in entries):
-                self._history.drop()
-            derived = {e.id for e in entries if e.kind == "edit" and gone & set(e.refs)}
-            marks = {f"-{id_[:12]}" for id_ in gone}
-            marks |= {_folded(text) for text in words if len(text.split()) > 1}
-            query = "SELECT path, entries FROM files WHERE data NOT NULL AND stem = ''"
-            touched = [
-                path
-                for path, ids in self._rows(query)
-                if path in hand or derived & set(ids.split())
-            ]
-            kept = {path: _without(self.views.read(path) or b"", marks) for path in touched}
-            self._keeper.erase(entries, kept)
-            self.commit("forget")
-
-    def close(self) -> None:
-        """Commit what changed and let go of the files."""
-        if self._known:
-            self.commit()
-        self._known = False
-        self.views.db.close()
-
     # ---- inside ----------------------------------------------------------------------------------------
 
     @contextmanager
     def _writing(self, look: bool = False) -> Iterator[None]:
         """Ready to append; with `look` after hand edits. Without, one that is in the way is met by the write."""
-        with self._keeper.locked():
+        with self.locked():
             self._begin()
             self._synced(look)
             yield
-
-    def _begun(self) -> bool:
-        """Whether there is a store, of whatever format."""
-        here = self._known or any((self.folder / name).exists() for name in FRAME)
-        return here or next(self._ledger.entries(kinds=("state",)), None) is not None
-
-    def _begin(self, answers: dict[str, str] | None = None) -> None:
-        """Look at the format once; make the store where there is none, bring an older one to this format.
-        Raises HomeError for a newer one."""
-        if self._known:
-            return
-        old = self._page(MANIFEST).encode()
-        if (found := manifest_format(old) if old else 0) > FORMAT:
-            why = f"it has format {found}, this program knows {FORMAT}"
-            raise HomeError(f"open the store {self.folder}", why, "use the newer Exo that wrote it")
-        states = self._ledger.entries(kinds=("state",))
-        begun = any(entry.body and entry.body.get("action") == "init" for entry in states)
-        if not begun:  # the files of format 1, which had no ledger, are edits
-            older = sorted(self.views.by_hand().items())
-            edits = [self._keeper.draft(path, data) for path, data in older]
-            self._ledger.append(self._first(answers or {}), *edits)
-            (self.folder / MANIFEST).unlink(missing_ok=True)
-        self._known = True
-        if found == 1 or not begun:
-            self._keeper.rebuild()
-
-    def _first(self, answers: dict[str, str]) -> Draft:
-        device = next(self._ledger.entries(kinds=("device",)), None)
-        root = str((device.body or {}).get("root", "")) if device else ""
-        store = {"kind": "principal", "id": sha(root.encode())[:12], "format": FORMAT, "root": root}
-        store["created"] = self._clock.local().isoformat(timespec="seconds")
-        return Draft("state", {"action": "init", "store": store, "answers": answers})
-
-    def _synced(self, look: bool = True) -> None:
-        if gone := self._keeper.sync(look):
-            self.erase(gone, ())
 
     def _append(self, draft: Draft) -> Entry:
         entry = self._ledger.append(draft)[0]
@@ -430,39 +299,26 @@ class Store:
         return next(filter(None, (self.node(id_) for (id_,) in ids)), None)
 
     def _nodes(self, where: str, *values: object) -> list[Node]:
-        query = f"SELECT path, data, trust, ts FROM files WHERE id <> '' {where} GROUP BY id"
-        return [
-            replace(parse(path, data), trust=trust, ts=ts)
-            for path, data, trust, ts in self._rows(
-                f"{query} HAVING count(*) = 1 ORDER BY id", *values
-            )
-        ]
-
-    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        return self.views.db.rows(query, *values)
-
-    def _page(self, name: str) -> str:
-        return (self.views.read(name) or b"").decode(errors="replace").replace("\0", "")
-
-
-def _folded(text: str) -> str:
-    return rules.one_line(text, LIMIT).casefold()
-
-
-def _without(data: bytes, marks: Collection[str]) -> bytes:
-    """`data` without the lines that hold one of the marks, which are folded."""
-    rows = data.splitlines(keepends=True)
-    folded = ((row, _folded(row.decode(errors="replace"))) for row in rows)
-    return b"".join(row for row, line in folded if not any(mark in line for mark in marks))
+        columns, once = "path, data, trust, ts", "GROUP BY id HAVING count(*) = 1 ORDER BY id"
+        rows = self._rows(f"SELECT {columns} FROM files WHERE id <> '' {where} {once}", *values)
+        return [replace(parse(path, data), trust=trust, ts=ts) for path, data, trust, ts in rows]
 
 
 def _item_body(each: NewItem, source: str) -> dict[str, Any]:
     url, text, own = rules.same_url(each.url), rules.clean(each.text), rules.trust_of(source)
     title = rules.one_line(rules.clean(each.title) or text or url, 200)
-    body: dict[str, Any] = {"source": source, "external": each.external, "url": url, "title": title}
-    body |= {"text": text, "created": each.created, "tier": each.tier, "review": each.review}
-    body["tags"] = [rules.one_line(tag, 60).replace(" ", "-") for tag in each.tags]
-    body["trust"] = rules.worst(own, each.trust or own)
+    body = {
+        "source": source,
+        "external": each.external,
+        "url": url,
+        "title": title,
+        "text": text,
+        "created": each.created,
+        "tier": each.tier,
+        "review": each.review,
+        "tags": [rules.one_line(tag, 60).replace(" ", "-") for tag in each.tags],
+        "trust": rules.worst(own, each.trust or own),
+    }
     # a bookmark is its address; two texts about one address are two
     return body | {"hash": rules.norm(f"{title}\n{text}" if text or not url else url)}
 

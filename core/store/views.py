@@ -103,10 +103,8 @@ class Views(State):
 
     def entries(self, id_: str) -> list[str]:
         """Ids of the entries behind a node or item."""
-        query = "SELECT entries FROM {} WHERE id = ?"
-        rows = [
-            row for table in ("files", "items") for row in self.db.rows(query.format(table), id_)
-        ]
+        items = "SELECT entries FROM items WHERE id = ?"
+        rows = self.db.rows(f"SELECT entries FROM files WHERE id = ? UNION ALL {items}", id_, id_)
         return [each for row in rows for each in row[0].split()]
 
     def meta(self, key: str) -> Any:
@@ -116,26 +114,26 @@ class Views(State):
     def lay(self, path: str, file: File | None) -> None:
         """Set what a file shall hold; each id that changes gets the next revision. What does not parse has
         no id."""
-        node, stem = None, PurePosixPath(path).stem if path.startswith("nodes/") else ""
+        node, kept, data = None, file or File(b""), file.data if file else None
         with suppress(BadNode):
-            node = checked(path, file.data) if file else None
+            node = checked(path, kept.data)
         row = {
             "path": path,
-            "stem": stem,
+            "stem": PurePosixPath(path).stem if path.startswith("nodes/") else "",
             "id": node.id if node else "",
             "norm": norm(node.text) if node and not node.valid_until else "",
-            "sha": sha(file.data if file else None),
-            "trust": file.trust if file else "self",
-            "ts": file.ts if file else 0,
-            "entries": " ".join(file.entries) if file else "",
-            "data": file.data if file else None,
+            "sha": sha(data),
+            "trust": kept.trust,
+            "ts": kept.ts,
+            "entries": " ".join(kept.entries),
+            "data": data,
         }
         old = self.db.rows("SELECT id FROM files WHERE path = ?", path)
         update = ", ".join(f"{name} = excluded.{name}" for name in row)
         insert = f"INSERT INTO files ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
         self._do(f"{insert} ON CONFLICT (path) DO UPDATE SET {update}", *row.values())
-        self.touch({str(row["id"]), *(each for (each,) in old)} - {""} or {path})
-        self.made.add(str(row["sha"]))
+        self.touch({str(row["id"]), *(id_ for (id_,) in old)} - {""} or {path})
+        self.made.add(sha(data))
 
     def keep(self, item: Item) -> None:
         values = attrgetter(*_ITEM)(item)

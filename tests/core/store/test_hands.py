@@ -49,6 +49,16 @@ def test_bytes_that_are_no_text_are_recorded_too(bench: Any, node: Any) -> None:
     assert bench.read("skills/a/SKILL.md") == b"\xff\x00\r\n"
 
 
+def test_a_changed_manifest_is_recorded_and_made_again(bench: Any, node: Any) -> None:
+    manifest = bench.read("STORE.toml")
+    bench.write("STORE.toml", manifest + b"mine = [\n")
+    bench.again().sync()
+    assert bench.read("STORE.toml") == manifest
+    assert [edit["path"] for edit in bench.edits()] == ["STORE.toml"]
+    assert bench.store.sync() == set()
+    assert bench.lint() == ([], [])
+
+
 def test_a_deleted_file_stays_deleted(bench: Any, node: Any) -> None:
     (bench.folder / node.path).unlink()
     assert bench.store.sync() == {node.id}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exo.core.store.keeper import Keeper
 from exo.core.store.store import NewItem
+from exo.core.store.views import Views
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 RARE = "My zanzibarian quokka answers to Xylophilus"
@@ -192,7 +192,7 @@ def test_items_and_notes_are_forgotten(bench: Any) -> None:
     bench.store.init({})
     bench.store.add_items([NewItem("1", RARE), NewItem("2", "another")], "bookmarks", "/x")
     note = bench.store.note(RARE, channel="typed")
-    item = next(each for each in bench.store.items() if (each.kind, each.title) == ("item", RARE))
+    item = next(item for item in bench.store.items() if item.kind == "item" and item.title == RARE)
     forget(bench, note.id, [RARE])
     forget(bench, item.id, [RARE])
     assert left(bench) == []
@@ -219,7 +219,7 @@ def test_forgetting_that_was_cut_off_after_the_history_went_is_completed(
     def cut(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Keeper, "erase", cut)
+    monkeypatch.setattr(Views, "clear", cut)
     with pytest.raises(KeyboardInterrupt):
         forget(bench, node.id, [RARE])
     assert not (bench.folder / ".git").exists()
