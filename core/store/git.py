@@ -15,14 +15,8 @@ from exo.core.base.files import make_folder
 
 DEADLINE = 60.0  # seconds a call of git may take
 CURATED = ("STORE.toml", "PACK.md", "INDEX.md", "nodes", "policies", "skills")
-_SETTINGS = (
-    "core.hooksPath=/dev/null",
-    "core.attributesFile=/dev/null",
-    "core.autocrlf=false",
-    "core.fsmonitor=false",
-    "commit.gpgSign=false",
-    "gc.autoDetach=false",
-)
+_SETTINGS = ["core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.autocrlf=false"]
+_SETTINGS += ["core.fsmonitor=false", "commit.gpgSign=false", "gc.autoDetach=false"]
 _WHO = {f"GIT_{a}_{b}": "exo" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")}
 _ALONE = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
 

@@ -11,7 +11,7 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -116,6 +116,9 @@ class Keeper:
                 for path, behind in self._rows(query)
                 if path in hand or derived & set(behind.split())
             }
+            for draft in [self._draft(path, data) for path, data in kept.items()]:
+                refs = tuple(ref for ref in draft.refs if ref not in gone)
+                self._ledger.append(replace(draft, refs=refs))
             with views.db.transaction():
                 if curated:
                     views.clear()
@@ -124,12 +127,6 @@ class Keeper:
                     for item in list(views.select("WHERE instr(entries, ?)", id_)):
                         views.drop("WHERE id = ?", item.id)
                         replay(filter(None, map(self._ledger.get, item.entries.split())), views)
-            drafts = []
-            for path, data in kept.items():
-                file = views.file(path)
-                if data != (file.data if file else b""):
-                    drafts.append(self._draft(path, data))
-            self._ledger.append(*drafts)
             self._apply(views.meta("position"))
             views.db.scrub()
             self._projected()

@@ -232,17 +232,9 @@ def _item(state: State, entry: Entry, body: dict[str, Any], kind: str = "item") 
     values = {name: str(body[name]) for name in names & body.keys()}
     id_ = item_id(values.get("source", ""), values.get("external", ""))
     old = state.item(id_)
-    before = [each for each in (old.entries.split() if old else ()) if each != entry.id]
-    state.keep(
-        Item(
-            id_,
-            kind,
-            tags=" ".join(map(str, body.get("tags") or [])),
-            ts=entry.ts,
-            entries=" ".join((*before, entry.id)),
-            **values,
-        )
-    )
+    entries = dict.fromkeys((*(old.entries.split() if old else ()), entry.id))
+    values |= {"tags": " ".join(map(str, body.get("tags") or [])), "entries": " ".join(entries)}
+    state.keep(Item(id_, kind, ts=entry.ts, **values))
 
 
 def _note(state: State, entry: Entry, body: dict[str, Any]) -> None:

@@ -209,6 +209,29 @@ def test_what_an_older_store_held_is_forgotten_too(bench: Any) -> None:
     assert b"The sister" in bench.read("nodes/a/other.md")
 
 
+@pytest.mark.parametrize("step", ["clear", "drop", "project"])
+def test_forgetting_that_was_cut_off_keeps_what_a_hand_wrote(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    bench.store.init({})
+    rule, note = bench.store.rule(RARE), bench.store.note(RARE, channel="typed")
+    bench.write("PACK.md", bench.read("PACK.md") + b"\n- by hand\n")
+    bench.store.sync()
+    gone = [*bench.store.entry_of(rule.id), *bench.store.entry_of(note.id)]
+
+    def cut(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Views, step, cut)
+    bench.ledger.forget(gone, "asked for")
+    with pytest.raises(KeyboardInterrupt):
+        bench.store.erase(gone, [RARE])
+    monkeypatch.undo()
+    bench.again().erase(gone, [RARE])
+    assert left(bench) == []
+    assert b"- by hand" in bench.read("PACK.md")
+
+
 def test_forgetting_that_was_cut_off_after_the_history_went_is_completed(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
