@@ -228,11 +228,11 @@ class Judge:
 def place_effect(effect: str, marks: set[str]) -> str:
     """What reading, writing or deleting means at a place with these marks."""
     if effect == "read":
-        secret = "secret" in marks or "device" in marks
+        secret = "secret" in marks or "devices" in marks
         return "secret" if secret else "read"
     if "quiet" in marks:
         return "read"
-    if marks & {"startup", "hook", "store", "device"} and "scratch" not in marks:
+    if marks & {"startup", "hooks", "store", "devices"} and "scratch" not in marks:
         return "system"
     if effect == "write":
         return "keep" if marks & {"inside", "scratch"} else "lose"

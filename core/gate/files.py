@@ -8,37 +8,39 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+from fnmatch import fnmatchcase, translate
 
 Resolve = Callable[[str], str]
 _GLOB = re.compile(r"[*?\[]")
+_PUBLIC = (".pub", "known_hosts")
+_WHOLE = ("whole", "root")  # a folder that holds the person's home, or the working folder
 
 
 class Places:
-    """Judges paths for a person's home folder and Exo's; `patterns` is the table's [files]."""
+    """Judges paths for a person's home folder and Exo's; `patterns` is the table's [files], `also` are
+    folders that count as the working folder."""
 
     def __init__(
         self,
-        patterns: Mapping[str, list[str]],
+        patterns: Mapping[str, Sequence[str]],
         home: str,
         exo: str,
         resolve: Resolve,
         also: Sequence[str] = (),
     ) -> None:
-        self._also = [resolve(re.sub(r"^~(?=/|$)", home, folder)) for folder in also]
         self._home, self._exo, self.resolve = home, exo, resolve
-        self._lists = {
-            name: [re.sub(r"^~(?=/|$)", home, row) for row in rows]
-            for name, rows in patterns.items()
-        }
-        self._lists["store"] = [f"{exo}/{row}" for row in patterns.get("store", ())] + [exo]
+        self._also = [resolve(self._person(folder)) for folder in also]
+        rows = {name: [self._person(row) for row in rows] for name, rows in patterns.items()}
+        rows["hooks"] = [f"*/{row}" for row in rows["hooks"]]
+        rows["store"] = [exo, *(f"{exo}/{row}" for row in rows["store"])]
+        rows["secrets"] += [f"{exo}/store/private*", f"{exo}/state/token"]
+        rows["scratch"] = [f"{each}/*" for row in rows["scratch"] for each in (row, resolve(row))]
+        self._lists = rows
+        self._match = {name: re.compile("|".join(map(translate, rows[name]))) for name in rows}
 
     def full(self, path: str, cwd: str) -> str:
         """The path from the root with links followed; of a pattern, its folder's links."""
-        joined = os.path.normpath(
-            f"{cwd}/{path}" if not path.startswith("/") else f"/{path.lstrip('/')}"
-        )
+        joined = self._joined(path, cwd)
         found = _GLOB.search(joined)
         if found is None:
             return self.resolve(joined)
@@ -46,56 +48,47 @@ class Places:
         return self.resolve(head or "/").rstrip("/") + joined[len(head) :]
 
     def marks(self, path: str, cwd: str, glob: bool = False) -> set[str]:
-        """Of inside, scratch, quiet, made, device, startup, hook, store, secret, whole."""
+        """Of inside, scratch, quiet, made, devices, startup, hooks, store, secret, whole, root."""
         if "\0" in path:
-            return {"secret", "whole"}
-        named = os.path.normpath(f"{cwd}/{path}" if not path.startswith("/") else path)
-        full = self.full(path, cwd) if path else cwd
-        marks = {name for name in ("quiet", "startup", "store") if self._any(name, full, glob)}
-        root = self.resolve(cwd)
-        if full == root or full.startswith(root.rstrip("/") + "/"):
+            return {"secret", *_WHOLE}
+        full, root = self.full(path, cwd), self.resolve(cwd)
+        names = ("quiet", "startup", "store", "hooks", "scratch", "devices")
+        marks = {name for name in names if self._is(name, full, glob)}
+        inside = _within(full, root)
+        if inside or any(_within(full, folder) for folder in self._also):
             marks.add("inside")
-            inner = full[len(root) :].strip("/")
-            if any(_may(f"/{inner}", f"*/{row}", glob) for row in self._lists.get("hooks", ())):
-                marks.add("hook")
-        elif any(full.startswith(folder + "/") for folder in self._also):
-            marks.add("inside")
-        if re.search(r"/\.git(/hooks|/config|$)|/\.husky/", full):
-            marks.add("hook")
-        if any(self._secret(each, glob) for each in {full, named}):
+        if any(self._secret(each, glob) for each in {full, self._joined(path, cwd)}):
             marks.add("secret")
-        if self._any("devices", full, glob) and "quiet" not in marks:
-            marks.add("device")
-        for folder in self._lists.get("scratch", ()):
-            if full.startswith(folder + "/") or full.startswith(self.resolve(folder) + "/"):
-                marks.add("scratch")
-        parts = PurePosixPath(full[len(root) :] if "inside" in marks else full).parts
-        if any(fnmatchcase(part, row) for part in parts for row in self._lists.get("made", ())):
+        if "quiet" in marks:
+            marks.discard("devices")
+        parts = (full[len(root) :] if inside else full).split("/")
+        if any(self._match["made"].match(part) for part in parts):
             marks.add("made")
-        trunk = re.sub(r"/\*+$", "", full) or "/"
-        if any(f"{each}/".startswith(trunk.rstrip("/") + "/") for each in (self._home, self._exo)):
-            marks.add("whole")
-        if f"{root}/".startswith(trunk.rstrip("/") + "/"):
-            marks.add("root")
-        return marks
+        trunk = re.sub(r"/\*+$", "", full)
+        held = (any(_within(each, trunk) for each in (self._home, self._exo)), _within(root, trunk))
+        return marks | {name for name, holds in zip(_WHOLE, held, strict=True) if holds}
 
-    def _any(self, name: str, path: str, glob: bool) -> bool:
-        return any(_may(path, row, glob) for row in self._lists.get(name, ()))
+    def _joined(self, path: str, cwd: str) -> str:
+        path = self._person(path)
+        return os.path.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else f"{cwd}/{path}")
+
+    def _person(self, path: str) -> str:
+        return re.sub(r"^~(?=/|$)", lambda _: self._home, path)
+
+    def _is(self, name: str, path: str, glob: bool) -> bool:
+        """Whether `path`, itself a pattern when `glob`, may be one of a list."""
+        if self._match[name].match(path):
+            return True
+        return glob and any(fnmatchcase(row.replace("*", "x"), path) for row in self._lists[name])
 
     def _secret(self, path: str, glob: bool) -> bool:
         name = path.rpartition("/")[2]
-        if self._any("secrets", path, glob) and not name.endswith((".pub", "known_hosts")):
+        if self._is("secrets", path, glob) and not name.endswith(_PUBLIC):
             return True
-        if path.startswith((f"{self._exo}/store/private", f"{self._exo}/state/token")):
-            return True
-        if any(fnmatchcase(name, row) for row in self._lists.get("not_secret", ())):
+        if self._match["not_secret"].match(name):
             return False
-        glob = glob and not re.fullmatch(r"\*+(\.\w+)?", name)
-        return any(
-            _may(name.lower(), row.lower(), glob) for row in self._lists.get("secret_names", ())
-        )
+        return self._is("secret_names", name, glob and not re.fullmatch(r"\*+(\.\w+)?", name))
 
 
-def _may(path: str, row: str, glob: bool) -> bool:
-    """Whether `path`, itself a pattern when `glob`, may be what `row` stands for."""
-    return fnmatchcase(path, row) or glob and fnmatchcase(row.replace("*", "x"), path)
+def _within(path: str, folder: str) -> bool:
+    return f"{path}/".startswith(f"{folder.rstrip('/')}/")

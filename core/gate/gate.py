@@ -19,7 +19,7 @@ from exo.core.gate.decide import Verdict, decide
 from exo.core.gate.files import Places
 from exo.core.gate.policy import Policy, PolicyError, load
 
-LOOK = 1000  # milliseconds between two looks at the policies
+LOOK = 1.0  # seconds between two looks at the policies
 
 
 class Gate:
@@ -65,7 +65,7 @@ class Gate:
 
     def policy(self) -> Policy:
         """The policies, read again when a file has changed."""
-        now = self._clock.now_ms()
+        now = self._clock.monotonic()
         if now - self._looked < LOOK:
             return self._policy
         self._looked = now

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,11 +91,13 @@ def load(folder: Path) -> Policy:
 
 def _line(text: str, why: str) -> int:
     """The line of the key or value that `why` begins with."""
-    word = why.partition(":")[0].rpartition(".")[2]
-    for number, line in enumerate(text.splitlines(), 1):
-        if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", line.partition("#")[0]):
-            return number
-    return 1
+    table, _, key = why.partition(": ")[0].rpartition(".")
+    lines, at = text.splitlines(), 0
+    for word in filter(None, (table, key)):
+        wanted = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+        hits = (n for n in range(at, len(lines)) if wanted.search(lines[n].partition("#")[0]))
+        at = next(hits, at)
+    return at + 1
 
 
 def _gate(rows: dict[str, Any]) -> dict[str, Any]:
@@ -126,9 +129,8 @@ def _overrides(rows: dict[str, Any]) -> dict[str, Any]:
     for kind, table in rows.items():
         for name, row in table.items():
             _only(row, "outcome")
-            made[f"{kind[:-1]}:{name.lower() if kind == 'hosts' else name}"] = _one(
-                name, row.get("outcome"), OUTCOMES
-            )
+            label = f"{kind[:-1]}:{name.lower() if kind == 'hosts' else name}"
+            made[label] = _one(f"{name}.outcome", row.get("outcome"), OUTCOMES)
     return {"overrides": made}
 
 
@@ -154,7 +156,7 @@ def _posting(rows: dict[str, Any]) -> dict[str, Any]:
     return {"longest": _count("longest", row.get("longest", 0)), "never": never}
 
 
-_FILES = {
+_FILES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     **{"gate": _gate, "overrides": _overrides, "scopes": _scopes, "budget": _budget},
     **{"posting": _posting, "programs": lambda rows: {"table": builtin().also(rows)}},
 }
