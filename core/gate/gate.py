@@ -29,8 +29,8 @@ class Gate:
         self._folder, self._home, self._clock = folder, home, clock
         self._seen: object = None
         self._looked = -LOOK
-        self._policy, self.fault = Policy(), ""
         user = os.path.realpath(Path.home())
+        self._use(Policy())
         self._known = {
             "HOME": user,
             "USER": Path(user).name,
@@ -49,19 +49,8 @@ class Gate:
     ) -> Verdict:
         """The verdict on a call. `risk` and `needs` are what a plugin's tool says of itself."""
         policy, folder = self.policy(), os.path.realpath(cwd)
-        places = Places(
-            policy.table.files,
-            self._known["HOME"],
-            str(self._home.root),
-            os.path.realpath,
-            policy.folders,
-        )
-        known = self._known | {"PWD": folder}
-        return decide(
-            classify(tool, args, Facts(folder, places, policy.table, known), risk, needs),
-            policy,
-            granted,
-        )
+        facts = Facts(folder, self._places, policy.table, self._known | {"PWD": folder})
+        return decide(classify(tool, args, facts, risk, needs), policy, granted)
 
     def policy(self) -> Policy:
         """The policies, read again when a file has changed."""
@@ -73,10 +62,15 @@ class Gate:
         if seen != self._seen:
             self._seen = seen
             try:
-                self._policy, self.fault = load(self._folder), ""
+                self._use(load(self._folder))
             except PolicyError as error:
                 self.fault = str(error)
         return self._policy
+
+    def _use(self, policy: Policy) -> None:
+        self._policy, self.fault = policy, ""
+        user, exo = os.path.realpath(Path.home()), str(self._home.root)
+        self._places = Places(policy.table.files, user, exo, os.path.realpath, policy.folders)
 
 
 def digest(tool: str, args: dict[str, Any]) -> str:

@@ -412,11 +412,7 @@ class Program:
         codes = [v for flag, v in flags if flag in ("-e", "--expression") and v is not None]
         files = plain if codes else plain[1:]
         for code in codes or plain[:1]:
-            if (
-                not code.sure
-                and len(code.inner) + len(code.names) != 0
-                or _SED.search(code.text)
-            ):
+            if not code.sure and len(code.inner) + len(code.names) != 0 or _SED.search(code.text):
                 self.to.doubt(f"what its code does: {self.text}")
         if any(flag in ("-f", "--file") for flag, _ in flags):
             self.to.doubt(f"what its code does: {self.text}")
@@ -856,10 +852,12 @@ class Program:
             self.to.secrets.append(self.text)
             return self.add("secret")
         verbs = [word for word in plain[:6] if re.fullmatch(r"[a-z][a-z-]+", word)]
+
         def hit(key: str) -> bool:
             return any(
-                    word == each or word.startswith(f"{each}-") for word in verbs for each in entry[key]
-                )
+                word == each or word.startswith(f"{each}-") for word in verbs for each in entry[key]
+            )
+
         if hit("posts") or re.search(r"public-read|allUsers", self.text):
             return self._sent("post")
         if any(
