@@ -34,6 +34,7 @@ FOLDERS = {
     "device": "the handheld: states, pages, buttons, voice",
     "tools": "programs for a PC: the exo command and the benches",
     "tools/benches": "one module a bench",
+    "tools/benches/gate": "labelled tool calls for the gate, and their reader",
     "tools/benches/quality": "the authored retrieval set and what asks it",
     "tools/importers": "one module a source of notes",
     "tests": "mirrors the rooms; test_tiny.py tells the whole product",
