@@ -21,7 +21,23 @@ from exo.core.gate.words import summary
 
 DEPTH = 8  # commands in commands (bash -c 'bash -c ...')
 LONG = 400_000  # characters of one call that are judged
+_OVERRIDE = re.compile(r"(?i)method-override")
+_BROKEN = re.compile(r"[\ud800-\udfff]|\\u0000")
 _QUIET = ("time", "recall", "why")
+_TEXTS = {  # the arguments that a tool must have, as texts
+    **{
+        "bash": ("command",),
+        "read_file": ("path",),
+        "list_dir": ("path",),
+        "search_files": ("pattern",),
+    },
+    **{
+        "write_file": ("path", "content"),
+        "edit_file": ("path", "old", "new"),
+        "apply_patch": ("patch",),
+    },
+    **{"http_request": ("method", "url"), "send_message": ("to", "text"), "forget": ("id",)},
+}
 _NOTES = ("timer", "reminder", "note", "remember")
 _PATCHED = re.compile(
     r"^(?:\*\*\* (?:(Add|Delete|Update) File|Move to): |(?:---|\+\+\+) (?:[ab]/)?|rename (?:from|to) )([^\t\n]+)",
@@ -63,6 +79,9 @@ class Judge:
         self.secrets: list[str] = []
         self.names: set[str] = set()
         self.said: list[str] = []
+        self.carried: list[str] = []  # no secret as long as it stays here
+        self.written: set[str] = set()  # files that this call writes
+        self.fetches = False  # something comes from the network
         self.sends = False  # something leaves this machine
         self.here = frozenset[str]()  # the tool, program or host that is being judged
         self.depth = 0
@@ -75,6 +94,15 @@ class Judge:
             name: str(value) for name, value in args.items() if not isinstance(value, (dict, list))
         }
         path = text.get("path", "") or "."
+        odd = [
+            name
+            for name in (*_TEXTS.get(tool, ()), "path")
+            if not isinstance(args.get(name, ""), str)
+        ]
+        if odd or any(not args.get(name) for name in _TEXTS.get(tool, ())[:1]):
+            self.doubt("its arguments do not fit")
+        if _BROKEN.search(_line(args)):
+            self.doubt("it has characters that nothing takes as they stand")
         if tool == "bash":
             self.script(text.get("command", ""), [self.facts.cwd])
         elif tool in ("read_file", "list_dir", "search_files"):
@@ -117,6 +145,8 @@ class Judge:
 
     def _request(self, text: dict[str, str], headers: dict[str, Any]) -> None:
         method, url = text.get("method", "GET").upper(), text.get("url", "")
+        if _OVERRIDE.search(_line(headers)):
+            method = "POST"
         self.request(method, Word(url), text.get("body", ""), f"{method} {url}")
 
     # ---- parts that programs share -----------------------------------------------------------------
@@ -139,6 +169,8 @@ class Judge:
             full = self.facts.places.full(word.text, cwd) if "\0" not in word.text else word.text
             shape = f"{verb} in {full.rpartition('/')[0]}"
             got = place_effect(effect, marks)
+            if effect == "write":
+                self.written.add(full)
             if got == "secret":
                 self.secrets.append(full)
             self.add(got, f"{verb} {word.text}", shape)
@@ -147,6 +179,18 @@ class Judge:
     def request(self, method: str, url: Word, body: str, what: str) -> None:
         """An HTTP request; raises the doubt when the host or what is sent is not known."""
         kind, host = hosts.kind_of(url.text), hosts.host_of(url.text)
+        scheme = url.text.partition(":")[0].lower() if ":/" in url.text else "http"
+        if scheme == "file":
+            return self.path(
+                "fetch", "read", Word(url.text[5:].lstrip("/").join(["/", ""])), self.facts.cwd
+            )
+        if scheme in ("smtp", "smtps"):
+            self.sends = True
+            return self.add("message", what, f"mail by {host}")
+        if scheme not in ("http", "https"):
+            self.doubt(f"another way than the web: {what}")
+        if _OVERRIDE.search(what):
+            method = "POST"
         self.names.add(f"host:{host}")
         if kind == "odd" or not (url.sure or kind == "local"):
             self.doubt(f"where it leads is not clear: {what}")
@@ -154,13 +198,17 @@ class Judge:
             self.secrets.append("the cloud's keys")
         reads = method in ("GET", "HEAD", "OPTIONS") and not body
         self.sends = self.sends or kind != "local"
-        effects = {"local": "keep", "private": "remote"}
+        effects = {"local": "keep", "private": "near"}
         effect = "fetch" if reads else effects.get(kind, "post")
         if not reads:
             self.said.append(body)
+            if re.search(self.table.words["payments"], host):
+                self.add("pay", what, f"{method} {host}")
+        self.fetches = self.fetches or kind != "local"
         self.here, before = self.here | {f"host:{host}"}, self.here
         self.add(effect, what, f"{method} {host}")
         self.here = before
+        return None
 
     # ---- shell -------------------------------------------------------------------------------------
 
@@ -189,6 +237,8 @@ class Judge:
     def judgement(self, tool: str, args: dict[str, Any]) -> Judgement:
         axes = Axes()
         secrets = list(dict.fromkeys(self.secrets))
+        if self.sends:
+            secrets += self.carried
         if secrets and self.sends:
             self.add("post", f"a secret leaves this machine: {secrets[0]}", "")
         elif secrets and not any(each.effect.name == "secret" for each in self.found):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Literal
 
 Kind = Literal["local", "private", "public", "odd"]
-_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:/*", re.I)
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:/+|^//", re.I)
 _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 _PRIVATE = (".local", ".lan", ".home.arpa", ".internal", ".intranet", ".home", ".corp")
 

@@ -75,6 +75,24 @@ class Program:
         if entry is None:
             return self.to.doubt(f"the program {name} is not known: {self.text}")
         found = len(self.to.found)
+        texts = [word.text for word in self.args]
+        if texts[-1:] == ["--help"] and not any(text[:1] == "-" for text in texts[:-1]):
+            return self.add("look")
+        if len(texts) == 1 and texts[0] in ("--version", "-V", "--help") or texts == ["version"]:
+            return self.add("look")
+        if self.name not in ("test", "[", "[["):
+            named = [name for word in self.args for name in word.names if _SECRET_NAME.search(name)]
+            named += [
+                text for text in texts if self.name == "printenv" and _SECRET_NAME.search(text)
+            ]
+            self.to.secrets += [f"${name}" for name in named]
+        if self.name in ("env", "printenv", "set", "export", "declare") and not texts:
+            self.to.carried.append("the environment")
+        from_env = any(
+            each.words and each.words[0].text in ("env", "printenv", "set") for each in self._fed()
+        )
+        if from_env and self.name in self.table.names and _SECRET_NAME.search(self.text):
+            self.to.secrets.append("variables with secrets")
         self._by_kind(entry)
         base = entry.get("base")
         while base is not None:  # the person's entry never hides ours
@@ -153,8 +171,18 @@ class Program:
                 self.file("write", value)
             elif flag.startswith("-o") and flag[:2] in entry.get("writes", ()):
                 self.to.doubt(f"where it writes: {self.text}")
+        if any(flag in entry.get("unknown", ()) for flag, _ in flags):
+            self.to.doubt(f"what it changes: {self.text}")
         if effect == "look":
             return self.add("look", self.name)
+        if effect == "fetch":
+            self.to.sends = True
+        if any(flag in entry.get("inplace", ()) for flag, _ in flags):
+            for word in plain[1:]:
+                self.file("write", word)
+        if entry.get("second"):
+            for word in plain[1:2]:
+                self.file("write", word)
         if effect in ("read", "write", "delete"):
             patterns = self.name in (
                 "grep",
@@ -214,7 +242,7 @@ class Program:
         ):
             self.to.doubt(f"with what: {self.text}")
         for flag, value in flags:
-            if value is not None and flag in entry.get("writes", ()):
+            if value is not None and flag in entry.get("writes", ()) and effect != "read":
                 self.file("write", value)
         if effect in ("read", "write"):
             for word in plain[1:]:
@@ -246,8 +274,6 @@ class Program:
         strings, at = entry.get("strings", ()), 0
         if args and args[0].text in entry.get("looks", ()):
             return self.add("look", self.name)
-        if "raises" in entry:
-            self.to.add(entry["raises"], self.text, f"{self.name} {self.text}")
         while at < len(args) and (
             args[at].text.startswith("-") or entry.get("assigns") and "=" in args[at].text
         ):
@@ -265,7 +291,11 @@ class Program:
             at += 2 if text in takes else 1
         rest = args[at + entry.get("skip", 0) :]
         if rest:
+            begun, doubts, text = len(self.to.found), len(self.to.doubts), self.text
             self.run(rest)
+            looks = all(not each.effect.changes for each in self.to.found[begun:])
+            if "raises" in entry and not (looks and len(self.to.doubts) == doubts):
+                self.to.add(entry["raises"], text, text)
         elif self.name not in ("exec", "env", "command"):
             self.to.doubt(f"what it runs: {self.text}")
         else:
@@ -282,6 +312,10 @@ class Program:
         words = list(split(entry, self.args)[2])
         sure = all(word.sure for word in words)
         self._code(Word(" ".join(word.text for word in words), sure))
+
+    def _trap(self, entry: dict[str, Any]) -> None:
+        plain = split(entry, self.args)[2]
+        return self._code(plain[0]) if plain and plain[0].text != "-" else self.add("look")
 
     def _alias(self, entry: dict[str, Any]) -> None:
         for word in self.args:
@@ -315,10 +349,12 @@ class Program:
         marks = place.marks(word.text, self.cwds[0]) if word.sure else set[str]()
         if "inside" not in marks or "secret" in marks or len(self.cwds) > 1:
             return self.to.doubt(f"what it runs: {self.text}")
+        if place.full(word.text, self.cwds[0]) in self.to.written and self.to.fetches:
+            return self.to.doubt(f"what it runs, fresh from the network: {self.text}")
         self.name = self.name or word.text.rpartition("/")[2]
         self.to.names.add(f"program:{self.name}")
         if re.search(self.table.words["targets"], self.text, re.I):
-            return self.to.doubt(f"its name says more than building: {self.text}")
+            return self._sent("push")
         return self.add("build", word.text)
 
     def _code_of(self, entry: dict[str, Any]) -> tuple[Word | None, list[Word]]:
@@ -513,8 +549,10 @@ class Program:
         effect = self.table.effect(entry, self.args)
         if effect != "@":
             return self._rules(entry)
-        steps = next(rule for rule, value in entry["rules"].items() if value == "@").split()
         plain = split(entry, self.args)[2]
+        texts = [word.text for word in plain]
+        rules = (rule.split() for rule, value in entry["rules"].items() if value == "@")
+        steps = next((rule for rule in rules if rule == texts[: len(rule)]), [])
         rest = self.args[self.args.index(plain[len(steps)]) :] if len(plain) > len(steps) else []
         return self.run(rest) if rest else self.add("look")
 
@@ -527,11 +565,13 @@ class Program:
         if any(not word.sure and not self.tame(word) for word in self.args):
             return self.to.doubt(f"with what: {self.text}")
         if any(re.search(self.table.words["targets"], word, re.I) for word in plain):
-            return self.to.doubt(f"its name says more than building: {self.text}")
+            return self._sent("push")
         for flag, value in flags:
             if flag in ("-C", "-f", "--file", "--directory", "--prefix") and value is not None:
-                if not value.sure or "inside" not in self.to.facts.places.marks(
-                    value.text, self.cwds[0]
+                if (
+                    not value.sure
+                    or value.text == "-"
+                    or "inside" not in self.to.facts.places.marks(value.text, self.cwds[0])
                 ):
                     return self.to.doubt(f"what it runs: {self.text}")
         return self.add("build")
@@ -553,7 +593,7 @@ class Program:
                     "-x",
                 )
                 and (value or flag == "-x")
-                and plain[:1] != ["clean"]
+                and plain[:1] not in (["clean"], ["rebase"])
             ):
                 return self.to.doubt(f"it may run another program: {self.text}")
             if (
@@ -564,6 +604,11 @@ class Program:
             ) and self.table.effect(entry, self.args) != "look":
                 return self.to.doubt(f"another folder than this one: {self.text}")
         effect = self.table.effect(entry, self.args)
+        if effect == "@":
+            return self._runner(entry)
+        for flag, value in flags:
+            if flag in ("--exec", "-x") and plain[:1] == ["rebase"] and value:
+                self._code(value)
         if effect == "config":
             bad = len(plain) > 2 and re.match(self.table.words["unsafe_settings"], plain[1], re.I)
             effect = "system" if bad else "look" if len(plain) < 3 else "keep"
@@ -676,6 +721,8 @@ class Program:
                 self.file("write", value)
         method = plain[0] if plain and re.fullmatch(r"[A-Z]+", plain[0]) else ""
         rest = words[1:] if method else words
+        if rest and re.match(r":(\d|/|$)", rest[0].text):
+            rest = [replace(rest[0], text=f"localhost{rest[0].text}"), *rest[1:]]
         body = [word.text for word in rest[1:] if re.search(r"(?<!=)=(?!=)|:=|@", word.text)]
         for word in rest[1:]:
             if "@" in word.text:
@@ -799,6 +846,8 @@ class Program:
     def _sql(self, entry: dict[str, Any]) -> None:
         flags, plain, words = split(entry, self.args)
         queries = [v for flag, v in flags if flag in entry.get("query", ()) and v]
+        if self.name in ("sqlite3", "duckdb") and plain[:1] == [":memory:"]:
+            return self.add("read")
         if self.name in ("sqlite3", "duckdb"):
             queries += words[1:] + [v for flag, v in flags if flag == "-cmd" and v]
             for word in words[:1]:
@@ -813,6 +862,7 @@ class Program:
         if not queries and not listed or any(not word.sure for word in queries):
             return self.to.doubt(f"what it asks the database: {self.text}")
         plain_sql = [re.sub(r"'[^']*'", "''", word.text) for word in queries]
+        plain_sql = [re.sub(r"(?i)\bexplain\s+(?!analy|\()[^;]*", "", each) for each in plain_sql]
         writes = any(re.search(self.table.words["writing_sql"], each, re.I) for each in plain_sql)
         if writes:
             return self._sent("remote") if away else self.add("lose")
@@ -858,6 +908,8 @@ class Program:
                 word == each or word.startswith(f"{each}-") for word in verbs for each in entry[key]
             )
 
+        if self.name == "aws" and {flag for flag, _ in flags} & {"--dry-run", "--dryrun"}:
+            return self.add("fetch")
         if hit("posts") or re.search(r"public-read|allUsers", self.text):
             return self._sent("post")
         if any(
@@ -872,7 +924,7 @@ class Program:
             return self._sent("rent")
         if hit("reads") or not plain or {f for f, _ in flags} & {"--version", "--help"}:
             return self.add("fetch")
-        return self._sent("remote")
+        return self._sent(str(entry.get("otherwise", "remote")))
 
     def _dd(self, entry: dict[str, Any]) -> None:
         for word in self.args:

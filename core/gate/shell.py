@@ -132,8 +132,8 @@ def parse(text: str, known: Mapping[str, str]) -> Script:
     flow = re.search(r"&&|\||\(|\b(?:if|for|while|until|case|function|eval|source)\b", text)
     values = {name: [Word(value)] for name, value in known.items()}
     state = _State(script, values | {"IFS": [Word(" \t\n")]}, often, flow is not None)
-    if "\0" in text or "$\\\n" in text:
-        script.faults.append("it has a zero byte or a broken $")
+    if re.search(r"[\0\ud800-\udfff]|\$\\\n", text):
+        script.faults.append("it has characters that a shell does not take as they stand")
     try:
         _Reader(text, state).commands()
     except _Stop as stop:
@@ -204,7 +204,7 @@ class _Reader:
             op = found[0] if found else ""
             if op == "(" and not (command.words or command.assigned):
                 if closed := self._arithmetic(at):
-                    self.at = closed
+                    self.at, command.words = closed, [Word("((")]
                 else:
                     self.at += 1
                     scope = self._scope(level.scope)
@@ -243,6 +243,8 @@ class _Reader:
                 self.at = found.end()
                 sure = sure and found[0] in ("{", "}", "!", "time")
                 self._keyword(found[0], levels)
+                if found[0] == "[[":
+                    command.words.append(Word("[["))
                 continue
             if found := _REDIRECT.match(text, at):
                 self.at = found.end()
@@ -270,6 +272,8 @@ class _Reader:
                 for name in names[1:]:
                     if re.fullmatch(r"[A-Za-z_]\w*", name):
                         state.values[name] = [Word("", sure=False)]
+        elif op in ("|", "|&", "&&", "||") and len(out) == level.part:
+            state.script.faults.append(f"there is nothing before {op}")
         if level.part > level.first:
             for each in out[level.part :]:
                 each.feeds = each.feeds or range(level.first, level.part)

@@ -17,6 +17,7 @@ from exo.core.gate.axes import Effect
 from exo.core.gate.shell import Word
 
 UNKNOWN = "unknown"
+_OFF = ("false", "0", "no", "off", "none")  # --dry-run=false
 
 
 class Table:
@@ -118,7 +119,9 @@ def _has(flags: Sequence[tuple[str, Word | None]], plain: Sequence[str], wanted:
     if wanted[0] == ".":
         return wanted in plain or "*" in plain
     short = re.fullmatch(r"-\w", wanted)
-    for flag, _ in flags:
+    for flag, value in flags:
+        if value is not None and value.text.lower() in _OFF:
+            continue
         if flag == wanted or len(flag) > 3 and flag[:2] == "--" and wanted.startswith(flag):
             return True
         if short and re.fullmatch(r"-\w+", flag) and wanted[1] in flag:
