@@ -81,6 +81,7 @@ class Judge:
         self.said: list[str] = []
         self.carried: list[str] = []  # no secret as long as it stays here
         self.written: set[str] = set()  # files that this call writes
+        self.texts: dict[str, str] = {}  # what it writes there, as far as it is known
         self.fetches = False  # something comes from the network
         self.sends = False  # something leaves this machine
         self.here = frozenset[str]()  # the tool, program or host that is being judged
@@ -194,7 +195,7 @@ class Judge:
         self.names.add(f"host:{host}")
         if kind == "odd" or not (url.sure or kind == "local"):
             self.doubt(f"where it leads is not clear: {what}")
-        if host == "169.254.169.254":
+        if hosts.gives_keys(host):
             self.secrets.append("the cloud's keys")
         reads = method in ("GET", "HEAD", "OPTIONS") and not body
         self.sends = self.sends or kind != "local"

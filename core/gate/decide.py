@@ -32,7 +32,7 @@ def decide(judgement: Judgement, policy: Policy, granted: Collection[str] = ()) 
     if not judgement.understood:
         rows.append((policy.ask["unknown"], "unknown"))
     if judgement.secrets:
-        firm.append((policy.ask["secret"], "secret"))
+        firm.append((policy.ask["confidential"], "confidential"))
     if judgement.axes.cost == "money" and not policy.month_cents:
         firm.append(("ask", "budget"))
     firm += [("ask", f"reserved {name}") for name in _named(names, policy.reserved)]

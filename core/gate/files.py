@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase, translate
 
 Resolve = Callable[[str], str]
 _GLOB = re.compile(r"[*?\[]")
+_CALM = ("quiet", "scratch")  # what a pattern only may be does not calm
 _PUBLIC = (".pub", "known_hosts")
 _WHOLE = ("whole", "root")  # a folder that holds the person's home, or the working folder
 
@@ -79,7 +80,11 @@ class Places:
         """Whether `path`, itself a pattern when `glob`, may be one of a list."""
         if self._match[name].match(path):
             return True
-        return glob and any(fnmatchcase(row.replace("*", "x"), path) for row in self._lists[name])
+        return (
+            glob
+            and name not in _CALM
+            and any(fnmatchcase(row.replace("*", "x"), path) for row in self._lists[name])
+        )
 
     def _secret(self, path: str, glob: bool) -> bool:
         name = path.rpartition("/")[2]

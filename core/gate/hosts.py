@@ -50,6 +50,13 @@ def kind_of(address: str) -> Kind:
     return "public"
 
 
+def gives_keys(host: str) -> bool:
+    """Whether a cloud's machines get their keys there: the link-local addresses."""
+    with suppress(OSError):
+        return ipaddress.ip_address(socket.inet_aton(host)).is_link_local
+    return host.startswith("metadata.")
+
+
 def _of_ip(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Kind:
     mapped = getattr(ip, "ipv4_mapped", None)
     if mapped is not None:

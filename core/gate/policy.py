@@ -21,7 +21,7 @@ AT_LEAST_ASK = ("ask", "deny")
 _ASK = {
     **{"looks": "allow", "changes": "log", "recoverable": "log", "irreversible": "ask"},
     **{"shared": "log", "public": "ask", "money": "ask", "third_party": "ask"},
-    **{"unknown": "ask", "secret": "ask"},
+    **{"unknown": "ask", "confidential": "ask"},
 }
 _CELL = {
     "reversibility": REVERSIBILITY,
@@ -106,7 +106,7 @@ def _gate(rows: dict[str, Any]) -> dict[str, Any]:
     for name, value in ask.items():
         if name not in _ASK:
             raise ValueError(f"{name}: there are {', '.join(_ASK)}")
-        _one(name, value, AT_LEAST_ASK if name in ("unknown", "secret") else OUTCOMES)
+        _one(name, value, AT_LEAST_ASK if name in ("unknown", "confidential") else OUTCOMES)
     cells = []
     for cell in rows.get("cell", []):
         _only(cell, "outcome", *_CELL)

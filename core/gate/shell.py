@@ -1,4 +1,4 @@
-"""The shell's grammar, as far as it decides what runs. Owns words, pipes and what becomes of variables;
+"""The shell's grammar, as far as it decides what runs. Owns commands, pipes, blocks and assignments;
 knows no program and no file.
 
 Invariant: `parse` never raises and takes time linear in the text; what it does not understand is a fault
@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
 
-DEPTH = 24  # substitutions within each other
+from exo.core.gate.lexer import VALUE, Command, Field, Script, State, Stop, Word, Words
+
+__all__ = ["Command", "Script", "Word", "parse"]
+
 NESTED = 100  # blocks within each other
-STEPS = 20_000  # words, operators and pieces of words
-VALUE = 4096  # characters of a variable that are followed
-CHOICES = 32  # words that a brace or a loop may stand for
-
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|;|\|&|\||&(?!>)|\(|\)|\n")
 _REDIRECT = re.compile(
     r"(?:\d*|\{\w+\})(<<<|<<-|<<|<&|<>|>>|>&|>\||<(?!\()|>(?!\()|(?<!\d)&>>|(?<!\d)&>)"
@@ -31,69 +29,6 @@ _OPEN |= {"case": "esac", "{": "}"}
 _ASSIGN = re.compile(r"(?<!\w)([A-Za-z_]\w*)(?:\[[^\]\s]*\])?\+?=")
 _DECLARE = ("export", "declare", "typeset", "local", "readonly")
 _SETS = ("read", "mapfile", "readarray", "getopts", "unset", "printf", "let")
-_PLAIN = re.compile(r"[^\s'\"\\$`|&;<>()*?\[{~]+|~")
-_QUOTED = re.compile(r"[^\"\\$`}]+|\}")
-_NAME = re.compile(r"[A-Za-z_]\w*|[0-9?#$!@*-]")
-_BRACES = re.compile(r"\{[^\s{}'\"\\$`;|&<>()]*,[^\s{}'\"\\$`;|&<>()]*\}")
-_RANGE = re.compile(r"\{\d+\.\.\d+\}")
-_ODD_BRACES = re.compile(r"\{[^\s;|&]*(?:,|\.\.)[^\n]*\}")
-_ARITHMETIC = re.compile(r"[\w\s+\-*/%<>=!&|^~?:,.$#\[\]{}]+|[()]")
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|[0-7]{1,3}|c.|.)", re.S)
-_TILDE = re.compile(r"~([\w.-]*)(?=[/\s;|&()<>:]|\Z)")
-_Part = TypeVar("_Part", str, int)
-_ESCAPES = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "e": "\x1b",
-    "a": "\a",
-    "b": "\b",
-    "v": "\v",
-    "f": "\f",
-}
-
-
-@dataclass(frozen=True)
-class Word:
-    """`sure`: exactly this text is passed. Else `names` are unknown variables in it, `inner` the commands
-    whose output is in it. `choice`: one of several; `glob`: a pattern; `files`: of a loop over files."""
-
-    text: str
-    sure: bool = True
-    glob: bool = False
-    choice: bool = False
-    names: tuple[str, ...] = ()
-    inner: tuple[int, ...] = ()
-
-
-@dataclass
-class Command:
-    """One program with its words. `feeds` are the commands whose output it reads, `here` a heredoc or
-    here-string, `after` the operator that follows, `scope` the subshell it runs in."""
-
-    words: list[Word] = field(default_factory=list)
-    redirects: list[tuple[str, Word]] = field(default_factory=list)
-    assigned: list[tuple[str, Word]] = field(default_factory=list)
-    here: Word | None = None
-    feeds: range = range(0)
-    piped: bool = False
-    after: str = ""
-    scope: int = 0
-
-
-@dataclass
-class Script:
-    """All commands that may run, in their order; `faults` say what was not understood; `scopes` gives
-    each subshell's parent."""
-
-    commands: list[Command] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    functions: set[str] = field(default_factory=set)
-    scopes: list[int] = field(default_factory=lambda: [0])
-
-
-class _Stop(Exception):
-    """The text cannot be followed further."""
 
 
 @dataclass
@@ -107,85 +42,24 @@ class _Level:
     name: str = ""
 
 
-@dataclass
-class _State:
-    """What nested texts share."""
-
-    script: Script
-    values: dict[str, list[Word]]
-    often: set[str]  # variables set in more than one place
-    flow: bool
-    steps: int = 0
-    depth: int = 0
-    open: list[str] = field(default_factory=list)  # names of the functions around
-
-    def step(self, count: int = 1) -> None:
-        self.steps += count
-        if self.steps > STEPS:
-            raise _Stop("it is too long to judge")
-
-
 def parse(text: str, known: Mapping[str, str]) -> Script:
     """The commands of `text`; `known` are variables of the environment. Never raises."""
     script = Script()
     often = {name for name, n in Counter(_ASSIGN.findall(text[:200_000])).items() if n > 1}
     flow = re.search(r"&&|\||\(|\b(?:if|for|while|until|case|function|eval|source)\b", text)
     values = {name: [Word(value)] for name, value in known.items()}
-    state = _State(script, values | {"IFS": [Word(" \t\n")]}, often, flow is not None)
+    state = State(script, values | {"IFS": [Word(" \t\n")]}, often, flow is not None)
     if re.search(r"[\0\ud800-\udfff]|\$\\\n", text):
         script.faults.append("it has characters that a shell does not take as they stand")
     try:
         _Reader(text, state).commands()
-    except _Stop as stop:
+    except Stop as stop:
         script.faults.append(str(stop))
     return script
 
 
-class _Field:
-    """A word in the making."""
-
-    def __init__(self) -> None:
-        self.heads, self.pieces = [""], list[str]()
-        self.word = Word("")
-        self.some = False  # also an empty quote makes a word
-
-    def add(self, text: str) -> None:
-        self.pieces.append(text)
-        self.some = True
-
-    def mark(self, text: str, **more: object) -> None:
-        self.add(text)
-        self.word = replace(self.word, **more)  # type: ignore[arg-type]
-
-    def unsure(self, text: str, names: tuple[str, ...] = (), inner: tuple[int, ...] = ()) -> None:
-        word = self.word
-        self.mark(text, sure=False, names=_few(word.names + names), inner=_few(word.inner + inner))
-
-    def several(self, texts: list[str]) -> None:
-        if not self.word.sure:
-            return self.add(texts[0])
-        heads = self.texts()
-        if len(heads) * len(texts) > CHOICES or sum(map(len, heads)) > VALUE:
-            return self.unsure(texts[0])
-        self.heads, self.pieces, self.some = [a + b for a in heads for b in texts], [], True
-        return None
-
-    def texts(self) -> list[str]:
-        tail = "".join(self.pieces)
-        return [head + tail for head in self.heads]
-
-    def words(self) -> list[Word]:
-        return [replace(self.word, text=text) for text in self.texts()] if self.some else []
-
-
-class _Reader:
-    """Reads one text, from `at` on."""
-
-    def __init__(self, text: str, state: _State) -> None:
-        self.text, self.at, self.state = text, 0, state
-        self.waiting: list[tuple[Command, str, bool, bool]] = []  # heredocs
-
-    # ---- commands ----------------------------------------------------------------------------------
+class _Reader(Words):
+    """Reads the commands of one text."""
 
     def commands(self, end: str = "") -> None:
         """Everything until `end`, a closing bracket or the end of the text."""
@@ -214,7 +88,7 @@ class _Reader:
             if op == "(":
                 parens = re.compile(r"\(\s*\)").match(text, at)
                 if parens is None or len(command.words) != 1:
-                    raise _Stop("a bracket stands where none belongs")
+                    raise Stop("a bracket stands where none belongs")
                 level.name = command.words[0].text
                 state.script.functions.add(level.name)
                 self.at, command = parens.end(), Command(scope=level.scope)
@@ -233,7 +107,7 @@ class _Reader:
                         self._close(levels, ")")
                         command = Command(scope=levels[-1].scope)
                     elif level.close != op or len(levels) > 1:
-                        raise _Stop("a block or bracket is not closed")
+                        raise Stop("a block or bracket is not closed")
                     else:
                         self._heredocs()
                         return
@@ -256,7 +130,7 @@ class _Reader:
                 continue
             words = self.word()
             if not words and self.at == at:
-                raise _Stop(f"{text[at]!r} stands where it does not belong")
+                raise Stop(f"{text[at]!r} stands where it does not belong")
             command.words += words
 
     def _end(self, command: Command, level: _Level, op: str) -> None:
@@ -302,7 +176,7 @@ class _Reader:
                 self.word()
                 found = re.compile(r"\s*in\b").match(self.text, self.at)
                 if found is None:
-                    raise _Stop("a case without in")
+                    raise Stop("a case without in")
                 self.at = found.end()
                 self._patterns()
         elif word in _OPEN.values():
@@ -312,14 +186,14 @@ class _Reader:
         out, name = self.state.script.commands, levels[-1].name
         levels[-1].name = ""
         if len(levels) > NESTED:
-            raise _Stop("it is nested too deeply")
+            raise Stop("it is nested too deeply")
         levels.append(_Level(close, len(out), len(out), scope, name))
         self.state.open.append(name)
         levels[-1].name = ""
 
     def _close(self, levels: list[_Level], word: str) -> None:
         if len(levels) < 2 or levels[-1].close != word:
-            raise _Stop(f"{word} closes nothing")
+            raise Stop(f"{word} closes nothing")
         levels.pop()
         self.state.open.pop()
 
@@ -336,11 +210,11 @@ class _Reader:
             return
         found = re.compile(r"(\w+)\s*(?:in\b)?").match(self.text, self.at)
         if found is None:
-            raise _Stop("a loop without a variable")
+            raise Stop("a loop without a variable")
         self.at, values = found.end(), list[Word]()
         while self._blanks() or _OPERATOR.match(self.text, self.at) is None:
             if self.at >= len(self.text) or not (words := self.word()):
-                raise _Stop("a loop is not closed")
+                raise Stop("a loop is not closed")
             values += words
         self._set(found[1], values or [Word("", sure=False, names=("@",))], True)
 
@@ -353,7 +227,7 @@ class _Reader:
             op = _OPERATOR.match(self.text, self.at)
             if op is None:
                 if not self.word():
-                    raise _Stop("a pattern is no word")
+                    raise Stop("a pattern is no word")
             else:
                 self.at = op.end()
                 if op[0] == ")":
@@ -372,7 +246,7 @@ class _Reader:
             before = self.at
             self.word()
             if self.at == before:
-                raise _Stop("[[ is not closed")
+                raise Stop("[[ is not closed")
 
     # ---- parts of a command ------------------------------------------------------------------------
 
@@ -416,14 +290,14 @@ class _Reader:
         if op in ("<<", "<<-"):
             found = re.compile(r"[^\s;|&<>()]+").match(self.text, self.at)
             if found is None:
-                raise _Stop("a heredoc without a word")
+                raise Stop("a heredoc without a word")
             self.at = found.end()
             word = re.sub(r"['\"\\]", "", found[0])
             self.waiting.append((command, word, word != found[0], op == "<<-"))
             return
         words = self.word()
         if len(words) != 1:
-            raise _Stop("a redirection without a file")
+            raise Stop("a redirection without a file")
         if op == "<<<":
             command.here = words[0]
         else:
@@ -439,218 +313,9 @@ class _Reader:
             self.at = min(found.end() + 1, len(self.text)) if found else len(self.text)
             command.here = Word(body)
             if not quoted:
-                place = _Field()
+                place = Field()
                 reader = _Reader(body, self.state)
                 while reader.at < len(body):
                     reader.inside(place, "")
                 command.here = (place.words() or [Word("")])[0]
         self.waiting = []
-
-    # ---- words -------------------------------------------------------------------------------------
-
-    def word(self, split: bool = True) -> list[Word]:
-        """The word here, several when braces or variables make several; [] when there is none."""
-        text, place, done = self.text, _Field(), list[Word]()
-        tilde = _TILDE.match(text, self.at)
-        if tilde:
-            self.at = tilde.end()
-            home = self.state.values.get("HOME", [Word("/root")])[0].text
-            place.add(f"/home/{tilde[1]}" if tilde[1] else home)
-        while self.at < len(text):
-            self.state.step()
-            char = text[self.at]
-            if found := _PLAIN.match(text, self.at):
-                self.at = found.end()
-                place.add(found[0])
-            elif char == "'":
-                end = text.find("'", self.at + 1)
-                if end < 0:
-                    raise _Stop("a quote is not closed")
-                place.add(text[self.at + 1 : end])
-                self.at = end + 1
-            elif char == '"':
-                self.at += 1
-                place.add("")
-                self.inside(place, '"')
-            elif char == "\\":
-                following = text[self.at + 1 : self.at + 2]
-                if following != "\n":
-                    place.add(following)
-                self.at += 2
-            elif char in "$`":
-                self._dollar(place, done if split else None)
-            elif char in "*?[":
-                self.at += 1
-                place.mark(char, glob=True)
-            elif char == "{":
-                self._braces(place)
-            elif char in "<>" and text.startswith("(", self.at + 1):
-                self.at += 2
-                place.unsure("/dev/fd/63", inner=self._nested())
-            else:
-                break
-        return done + place.words()
-
-    def _braces(self, place: _Field) -> None:
-        if found := _BRACES.match(self.text, self.at):
-            place.several(found[0][1:-1].split(","))
-        elif found := _RANGE.match(self.text, self.at):
-            place.mark("*", glob=True)
-        elif _ODD_BRACES.match(self.text, self.at, self.at + 200):
-            place.unsure("{", names=("{",))
-        else:
-            place.add("{")
-        self.at = found.end() if found else self.at + 1
-
-    def inside(self, place: _Field, end: str) -> None:
-        """Text in double quotes, in ${...} or of a heredoc, until `end`."""
-        text = self.text
-        self._deeper(1)
-        while self.at < len(text):
-            self.state.step()
-            char = text[self.at]
-            if char == end:
-                self.at += 1
-                return self._deeper(-1)
-            if char == "\\":
-                following = text[self.at + 1 : self.at + 2]
-                plain = following if following in '$`"\\' else char + following
-                place.add("" if following == "\n" else plain)
-                self.at += 2
-            elif char in "$`":
-                self._dollar(place, None, True)
-            elif char == '"':
-                self.at += 1
-                if end:
-                    self.inside(place, '"')
-            elif found := _QUOTED.match(text, self.at):
-                piece = found[0].partition(end)[0] if end == "}" else found[0]
-                self.at += len(piece)
-                place.add(piece)
-        if end:
-            raise _Stop("a quote or brace is not closed")
-        return self._deeper(-1)
-
-    def _deeper(self, by: int) -> None:
-        self.state.depth += by
-        if self.state.depth > DEPTH:
-            raise _Stop("it is nested too deeply")
-
-    def _dollar(self, place: _Field, done: list[Word] | None, quoted: bool = False) -> None:
-        """What begins with $ or a backtick; `done` gets the words before it when it makes several."""
-        text, at = self.text, self.at
-        if text[at] == "`":
-            found = re.compile(r"`((?:[^`\\]|\\.)*)`", re.S).match(text, at)
-            if found is None:
-                raise _Stop("a backtick is not closed")
-            self.at = found.end()
-            code = re.sub(r"\\([$`\\])" if not quoted else r"\\([$`\\\"])", r"\1", found[1])
-            place.unsure("", inner=_Reader(code, self.state)._nested(""))
-        elif text.startswith("$((", at) and (closed := self._arithmetic(at + 1)):
-            self.at = closed
-            place.add("0")
-        elif text.startswith("$(", at):
-            self.at += 2
-            place.unsure("", inner=self._nested())
-        elif text.startswith("${", at):
-            self._parameter(place, done, quoted)
-        elif found := _NAME.match(text, at + 1):
-            self.at = found.end()
-            self._variable(place, found[0], done, quoted)
-        elif text.startswith("$'", at) and not quoted:
-            found = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.S).match(text, at)
-            if found is None:
-                raise _Stop("a quote is not closed")
-            self.at = found.end()
-            place.add(_ESCAPE.sub(_unescape, found[1]))
-        elif text.startswith('$"', at) and not quoted:
-            self.at += 1
-        else:
-            self.at += 1
-            place.add("$")
-
-    def _nested(self, end: str = ")") -> tuple[int, ...]:
-        """Parse a substitution; the numbers of its commands."""
-        state = self.state
-        self._deeper(1)
-        begin = len(state.script.commands)
-        waiting, self.waiting = self.waiting, []
-        self.commands(end)
-        self.waiting = waiting
-        self._deeper(-1)
-        return tuple(range(begin, len(state.script.commands)))[:50]
-
-    def _parameter(self, place: _Field, done: list[Word] | None, quoted: bool) -> None:
-        found = re.compile(r"\$\{(#?)(!?)([A-Za-z_]\w*|[0-9?#$!@*-])?").match(self.text, self.at)
-        self.at = found.end() if found else self.at
-        length, indirect, name = found.groups() if found else ("", "", None)
-        if name and self.text.startswith("}", self.at) and not indirect:
-            self.at += 1
-            if length:
-                place.add("0")
-            else:
-                self._variable(place, name, done, quoted)
-            return
-        rest = _Field()
-        self.inside(rest, "}")
-        word = rest.word
-        place.unsure(f"${name}", names=(name or "?", *word.names), inner=word.inner)
-
-    def _variable(self, place: _Field, name: str, done: list[Word] | None, quoted: bool) -> None:
-        values = self.state.values.get(name)
-        if values is None:
-            if name in "?#$!-":
-                return place.add("0")
-            return place.unsure(f"${name}", names=(name,))
-        for value in values:
-            place.mark(
-                "",
-                sure=place.word.sure and value.sure,
-                names=_few(place.word.names + value.names),
-                inner=_few(place.word.inner + value.inner),
-                glob=place.word.glob or value.glob or not quoted and "*" in value.text,
-            )
-        if len(values) > 1:
-            place.several([value.text for value in values])
-            place.mark("", choice=True)
-            return None
-        only = values[0].text
-        parts = re.split(r"[ \t\n]+", only) if done is not None and not quoted else [only]
-        for part in parts[:-1]:
-            place.add(part)
-            assert done is not None
-            done += [word for word in place.words() if word.text or not word.sure]
-            place.__init__()  # type: ignore[misc]
-        place.add(parts[-1])
-        place.some = bool(
-            quoted or "".join(place.pieces) or len(place.heads) > 1 or not values[0].sure
-        )
-        return None
-
-    def _arithmetic(self, at: int) -> int:
-        """Where a ((...)) that begins here ends; 0 when it is none, or may run something."""
-        if not self.text.startswith("((", at):
-            return 0
-        depth, at = 0, at + 1
-        while found := _ARITHMETIC.match(self.text, at):
-            self.state.step()
-            if "$(" in self.text[at : found.end() + 1]:
-                return 0
-            depth += {"(": 1, ")": -1}.get(found[0], 0)
-            at = found.end()
-            if not depth:
-                return at + 1 if self.text.startswith(")", at) else 0
-        return 0
-
-
-def _few(parts: tuple[_Part, ...]) -> tuple[_Part, ...]:
-    return tuple(dict.fromkeys(parts))[:CHOICES]
-
-
-def _unescape(found: re.Match[str]) -> str:
-    code = found[1]
-    if code[0] in "xu" and len(code) > 1:
-        return chr(int(code[1:], 16))
-    if code[0] in "01234567":
-        return chr(int(code, 8) % 256)
-    return _ESCAPES.get(code, code if code[0] != "c" else "\x01")

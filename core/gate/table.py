@@ -31,8 +31,7 @@ class Table:
         self.names = frozenset(self.words["names"].split())
         self.programs: dict[str, dict[str, Any]] = {}
         for effect, names in rows["plain"].items():
-            kind = {"kind": "copy"} if effect == "copy" else {"kind": "plain", "otherwise": effect}
-            self.programs |= dict.fromkeys(names.split(), kind)
+            self.programs |= dict.fromkeys(names.split(), {"kind": "plain", "otherwise": effect})
         for name, row in rows["program"].items():
             self.programs[name] = rows["program"][row["like"]] if "like" in row else row
 
@@ -60,9 +59,9 @@ class Table:
             wanted = rule.split()
             steps = [word for word in wanted if word[0] not in "-."]
             options = [word for word in wanted if word[0] in "-."]
-            if steps == plain[: len(steps)] and all(_has(flags, plain, each) for each in options):
-                if rule or not plain:
-                    found.append((len(steps), len(options), effect))
+            fits = steps == plain[: len(steps)] and (rule or not plain or effect == "@")
+            if fits and all(_has(flags, plain, each) for each in options):
+                found.append((len(steps), len(options) + ("=" in rule), effect))
         if not found:
             return str(entry.get("otherwise", UNKNOWN))
         best = max(found)[:2]
@@ -78,7 +77,8 @@ def split(
     entry: dict[str, Any], words: Sequence[Word]
 ) -> tuple[list[tuple[str, Word | None]], list[str], list[Word]]:
     """(flags with their values, texts that are no flags, the same as words)."""
-    takes, flags, plain = entry.get("values", ()), list[tuple[str, Word | None]](), list[Word]()
+    takes = [*entry.get("values", ()), *entry.get("writes", ()), *entry.get("files", ())]
+    flags, plain = list[tuple[str, Word | None]](), list[Word]()
     at, ended = 0, False
     while at < len(words):
         word, text = words[at], words[at].text
@@ -119,8 +119,9 @@ def _has(flags: Sequence[tuple[str, Word | None]], plain: Sequence[str], wanted:
     if wanted[0] == ".":
         return wanted in plain or "*" in plain
     short = re.fullmatch(r"-\w", wanted)
+    wanted, _, only = wanted.partition("=")
     for flag, value in flags:
-        if value is not None and value.text.lower() in _OFF:
+        if value is not None and (value.text.lower() in _OFF or only and value.text != only):
             continue
         if flag == wanted or len(flag) > 3 and flag[:2] == "--" and wanted.startswith(flag):
             return True

@@ -162,5 +162,5 @@ def test_a_judge_that_fails_asks(bench: Bench, monkeypatch: pytest.MonkeyPatch) 
     "text", ["ls;" * 300_000, "'" * 999_999, "$(" * 400_000, "a" * 1_000_000, ""]
 )
 def test_very_long_and_empty_commands(bench: Bench, text: str) -> None:
-    assert (bench.bash(text).outcome in STOPS) == bool(text)
+    assert bench.bash(text).outcome in STOPS
     assert json.dumps(bench.bash(text).summary)

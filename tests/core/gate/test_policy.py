@@ -65,7 +65,7 @@ def test_the_templates_are_the_defaults(bench: Bench) -> None:
     [
         ("gate", "[ask]\nirreversible = 'never'\n", 2),
         ("gate", "[ask]\n\nunknown = 'allow'\n", 3),
-        ("gate", "[ask]\nsecret = 'log'\n", 2),
+        ("gate", "[ask]\nconfidential = 'log'\n", 2),
         ("gate", "[ask]\npubic = 'ask'\n", 2),
         ("gate", "a = 1\nb = \n", 2),
         ("gate", "[[cell]]\nexposure = 'world'\noutcome = 'log'\n", 2),
