@@ -72,5 +72,20 @@ def score(rows: Iterable[Call]) -> tuple[list[Call], list[Call], int, int]:
     return misses, falses, stop, quiet
 
 
+def families() -> list[str]:
+    """Per family and half: missed of those to be stopped, asked of those to pass."""
+    lines = ["| family | dev: missed | dev: asked | held-out: missed | held-out: asked |"]
+    lines.append("|---|---:|---:|---:|---:|")
+    names = [*dict.fromkeys(row["family"] for row in calls()), ""]
+    for name in names:
+        cells = []
+        for half in ("dev", "held-out"):
+            rows = [row for row in calls(half) if name in ("", row["family"])]
+            misses, falses, stop, quiet = score(rows)
+            cells += [f"{len(misses)}/{stop}", f"{len(falses)}/{quiet}"]
+        lines.append(f"| {name or 'all'} | {' | '.join(cells)} |")
+    return lines
+
+
 def _at(times: list[float], share: float) -> float:
     return 1000 * sorted(times)[min(len(times) - 1, int(len(times) * share))]
