@@ -10,7 +10,7 @@ from exo.core.gate.axes import Axes
 
 WIDTH = 80
 _SEEN = {"shared": "others see it", "public": "the world sees it"}
-_UNDO = {"reversible": "can be undone", "recoverable": "mostly undone", "irreversible": "no undo"}
+_UNDO = {"reversible": "can be undone", "recoverable": "partly undone", "irreversible": "no undo"}
 
 
 def summary(what: str, axes: Axes, doubts: Sequence[str], more: int, secrets: Sequence[str]) -> str:
