@@ -1,0 +1,296 @@
+"""What a tool call does, on four axes. Owns the way from a tool's arguments to consequences; reads no file,
+opens no connection, asks nobody.
+
+Invariant: never raises; the judgement is the worst of all parts, and what is not understood says so."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from exo.core.context.redact import redact
+from exo.core.gate import hosts
+from exo.core.gate.axes import Axes, Judgement, Part
+from exo.core.gate.files import Places
+from exo.core.gate.programs import Program
+from exo.core.gate.shell import Word, parse
+from exo.core.gate.table import UNKNOWN, Table
+from exo.core.gate.words import summary
+
+DEPTH = 8  # commands in commands (bash -c 'bash -c ...')
+LONG = 400_000  # characters of one call that are judged
+_OVERRIDE = re.compile(r"(?i)method-override")
+_BROKEN = re.compile(r"[\ud800-\udfff]|\\u0000")
+_QUIET = ("time", "recall", "why")
+_TEXTS = {  # the arguments that a tool must have, as texts
+    **{
+        "bash": ("command",),
+        "read_file": ("path",),
+        "list_dir": ("path",),
+        "search_files": ("pattern",),
+    },
+    **{
+        "write_file": ("path", "content"),
+        "edit_file": ("path", "old", "new"),
+        "apply_patch": ("patch",),
+    },
+    **{"http_request": ("method", "url"), "send_message": ("to", "text"), "forget": ("id",)},
+}
+_NOTES = ("timer", "reminder", "note", "remember")
+_PATCHED = re.compile(
+    r"^(?:\*\*\* (?:(Add|Delete|Update) File|Move to): |(?:---|\+\+\+) (?:[ab]/)?|rename (?:from|to) )([^\t\n]+)",
+    re.M,
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a call is judged against: the working folder, places, the table, known variables."""
+
+    cwd: str
+    places: Places
+    table: Table
+    known: dict[str, str] = field(default_factory=dict)
+
+
+def classify(
+    tool: str, args: dict[str, Any], facts: Facts, risk: str = "", needs: str = ""
+) -> Judgement:
+    """Judge a call of `tool`; `risk` and `needs` are a plugin tool's own words. Never raises."""
+    judge = Judge(facts)
+    try:
+        if len(json.dumps(args, default=str)) > LONG:
+            judge.doubt("it is too long to judge")
+        judge.call(tool, args, risk, needs)
+    except Exception as error:  # noqa: BLE001 - a call that breaks the judge is never let through
+        judge.doubt(f"the gate failed on it ({type(error).__name__})")
+    return judge.judgement(tool, args)
+
+
+class Judge:
+    """Collects the consequences of one call."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts, self.table = facts, facts.table
+        self.found: list[Part] = []
+        self.doubts: list[str] = []
+        self.secrets: list[str] = []
+        self.names: set[str] = set()
+        self.said: list[str] = []
+        self.carried: list[str] = []  # no secret as long as it stays here
+        self.written: set[str] = set()  # files that this call writes
+        self.texts: dict[str, str] = {}  # what it writes there, as far as it is known
+        self.fetches = False  # something comes from the network
+        self.sends = False  # something leaves this machine
+        self.here = frozenset[str]()  # the tool, program or host that is being judged
+        self.depth = 0
+
+    # ---- tools -------------------------------------------------------------------------------------
+
+    def call(self, tool: str, args: dict[str, Any], risk: str, needs: str) -> None:
+        self.here = frozenset({f"tool:{tool}"}) if tool != "bash" else frozenset()
+        text = {
+            name: str(value) for name, value in args.items() if not isinstance(value, (dict, list))
+        }
+        path = text.get("path", "") or "."
+        odd = [
+            name
+            for name in (*_TEXTS.get(tool, ()), "path")
+            if not isinstance(args.get(name, ""), str)
+        ]
+        if odd or any(not args.get(name) for name in _TEXTS.get(tool, ())[:1]):
+            self.doubt("its arguments do not fit")
+        if _BROKEN.search(_line(args)):
+            self.doubt("it has characters that nothing takes as they stand")
+        if tool == "bash":
+            self.script(text.get("command", ""), [self.facts.cwd])
+        elif tool in ("read_file", "list_dir", "search_files"):
+            self.path(tool, "look" if tool == "list_dir" else "read", Word(path), self.facts.cwd)
+        elif tool in ("write_file", "edit_file"):
+            self.path(tool.partition("_")[0], "write", Word(path), self.facts.cwd)
+        elif tool == "apply_patch":
+            self._patch(text.get("patch", ""))
+        elif tool == "http_request":
+            self._request(text, args.get("headers") or {})
+        elif tool == "send_message":
+            self.sends = True
+            self.said.append(text.get("text", ""))
+            self.add(
+                "message", f"send to {text.get('to')}: {text.get('text')}", f"to {text.get('to')}"
+            )
+        elif tool in _QUIET or tool in _NOTES:
+            self.add("look" if tool in _QUIET else "keep", f"{tool} {_line(args)}", "")
+        elif tool == "forget":
+            self.add("lose", f"forget {text.get('id')}", "")
+        elif risk not in ("low", "medium", "high"):
+            self.doubt(f"the tool {tool} is not known")
+        elif needs or risk == "high":
+            self.add("lose", f"{tool} {_line(args)}" + (f" ({needs})" if needs else ""), "=")
+        else:
+            self.add("look" if risk == "low" else "undoable", f"{tool} {_line(args)}", "")
+        if tool in ("http_request", "send_message") and redact(_line(args)) != _line(args):
+            self.secrets.append("a secret in what is sent")
+
+    def _patch(self, patch: str) -> None:
+        rows = _PATCHED.findall(patch)
+        for verb, path in rows:
+            if path != "/dev/null":
+                effect = "delete" if verb == "Delete" else "write"
+                self.path(verb.lower() or "patch", effect, Word(path.strip()), self.facts.cwd)
+        if not rows:
+            self.doubt("the patch names no file")
+        if "\n+++ /dev/null" in patch or "deleted file mode" in patch:
+            self.add("lose", "patch that deletes a file", "delete")
+
+    def _request(self, text: dict[str, str], headers: dict[str, Any]) -> None:
+        method, url = text.get("method", "GET").upper(), text.get("url", "")
+        if _OVERRIDE.search(_line(headers)):
+            method = "POST"
+        self.request(method, Word(url), text.get("body", ""), f"{method} {url}")
+
+    # ---- parts that programs share -----------------------------------------------------------------
+
+    def add(self, effect: str, what: str, shape: str) -> None:
+        if effect == UNKNOWN:
+            return self.doubt(what)
+        self.found.append(Part(self.table.effects[effect], what, shape, self.here))
+        return None
+
+    def doubt(self, why: str) -> None:
+        self.doubts.append(why)
+
+    def path(self, verb: str, effect: str, word: Word, *folders: str) -> None:
+        """A file is looked at, read, written or deleted."""
+        if effect == "look":
+            return self.add("look", f"{verb} {word.text}", "")
+        for cwd in folders:
+            marks = self.facts.places.marks(word.text, cwd, word.glob)
+            full = self.facts.places.full(word.text, cwd) if "\0" not in word.text else word.text
+            shape = f"{verb} in {full.rpartition('/')[0]}"
+            got = place_effect(effect, marks)
+            if effect == "write":
+                self.written.add(full)
+            if got == "secret":
+                self.secrets.append(full)
+            self.add(got, f"{verb} {word.text}", shape)
+        return None
+
+    def request(self, method: str, url: Word, body: str, what: str) -> None:
+        """An HTTP request; raises the doubt when the host or what is sent is not known."""
+        kind, host = hosts.kind_of(url.text), hosts.host_of(url.text)
+        scheme = url.text.partition(":")[0].lower() if ":/" in url.text else "http"
+        if scheme == "file":
+            return self.path(
+                "fetch", "read", Word(url.text[5:].lstrip("/").join(["/", ""])), self.facts.cwd
+            )
+        if scheme in ("smtp", "smtps"):
+            self.sends = True
+            return self.add("message", what, f"mail by {host}")
+        if scheme not in ("http", "https"):
+            self.doubt(f"another way than the web: {what}")
+        if _OVERRIDE.search(what):
+            method = "POST"
+        self.names.add(f"host:{host}")
+        if kind == "odd" or not (url.sure or kind == "local"):
+            self.doubt(f"where it leads is not clear: {what}")
+        if hosts.gives_keys(host):
+            self.secrets.append("the cloud's keys")
+        reads = method in ("GET", "HEAD", "OPTIONS") and not body
+        self.sends = self.sends or kind != "local"
+        effects = {"local": "keep", "private": "near"}
+        effect = "fetch" if reads else effects.get(kind, "post")
+        if not reads:
+            self.said.append(body)
+            if re.search(self.table.words["payments"], host):
+                self.add("pay", what, f"{method} {host}")
+        self.fetches = self.fetches or kind != "local"
+        self.here, before = self.here | {f"host:{host}"}, self.here
+        self.add(effect, what, f"{method} {host}")
+        self.here = before
+        return None
+
+    # ---- shell -------------------------------------------------------------------------------------
+
+    def script(self, text: str, folders: list[str]) -> None:
+        """Everything that a script runs."""
+        self.depth += 1
+        if self.depth > DEPTH:
+            return self.doubt("it is nested too deeply")
+        if len(text) > LONG:
+            return self.doubt("it is too long to judge")
+        script = parse(text, self.facts.known)
+        self.doubts += script.faults
+        cwds = {0: folders}
+        for number, command in enumerate(script.commands):
+            here = cwds.get(command.scope) or cwds.get(script.scopes[command.scope]) or folders
+            here = Program(self, script, command, here).judge()
+            cwds[command.scope] = here
+            if number > 2000:
+                self.doubt("it is too long to judge")
+                break
+        self.depth -= 1
+        return None
+
+    # ---- the whole ---------------------------------------------------------------------------------
+
+    def judgement(self, tool: str, args: dict[str, Any]) -> Judgement:
+        axes = Axes()
+        secrets = list(dict.fromkeys(self.secrets))
+        if self.sends:
+            secrets += self.carried
+        if secrets and self.sends:
+            self.add("post", f"a secret leaves this machine: {secrets[0]}", "")
+        elif secrets and not any(each.effect.name == "secret" for each in self.found):
+            self.add("secret", f"secret: {secrets[0]}", "")
+        for each in self.found:
+            axes = axes.worst(each.effect)
+        if self.doubts and not any(each.effect.weight for each in self.found):
+            axes = axes.worst(Axes("irreversible"))
+        ranked = sorted(self.found, key=lambda each: -each.effect.weight)
+        why = [f"{each.effect.name}: {each.what}" for each in ranked] + [
+            f"? {d}" for d in self.doubts
+        ]
+        shape = ""
+        if self.doubts or any(each.shape == "=" for each in self.found):
+            shape = f"{tool} = {_line(args)} @ {self.facts.cwd}"
+        else:
+            rows = {f"{e.effect.name} {e.shape}" for e in self.found if e.effect.changes}
+            shape = f"{tool}: {' | '.join(sorted(rows))} @ {self.facts.cwd}"
+        if secrets or axes.floor:
+            shape = ""
+        head = ranked[0].what if ranked else f"{tool} {_line(args)}"
+        if self.doubts and (not ranked or not ranked[0].effect.weight):
+            head = str(args.get("command") or head)
+        return Judgement(
+            axes=axes,
+            parts=tuple(self.found),
+            summary=summary(head, axes, self.doubts, len(ranked) - 1, secrets),
+            why=tuple(dict.fromkeys(why))[:20],
+            understood=not self.doubts,
+            secrets=tuple(secrets),
+            shape=shape,
+            names=frozenset(self.names | {f"tool:{tool}"}),
+            said="\n".join(self.said),
+        )
+
+
+def place_effect(effect: str, marks: set[str]) -> str:
+    """What reading, writing or deleting means at a place with these marks."""
+    if effect == "read":
+        secret = "secret" in marks or "devices" in marks
+        return "secret" if secret else "read"
+    if "quiet" in marks:
+        return "read"
+    if marks & {"startup", "hooks", "store", "devices"} and "scratch" not in marks:
+        return "system"
+    if effect == "write":
+        return "keep" if marks & {"inside", "scratch"} else "lose"
+    if marks & {"whole", "root"}:
+        return "lose"
+    return "undoable" if "scratch" in marks or marks >= {"inside", "made"} else "lose"
+
+
+def _line(args: dict[str, Any]) -> str:
+    return json.dumps(args, ensure_ascii=False, default=str)

@@ -1,0 +1,173 @@
+"""What the kinds of programs share: words and their files, flags and their roles, what comes in by a pipe,
+rules of the table. Owns the view of one command.
+
+Invariant: a word that is not sure never makes an action milder."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from exo.core.context.redact import redact
+from exo.core.gate.shell import Command, Script, Word
+from exo.core.gate.table import split
+
+if TYPE_CHECKING:
+    from exo.core.gate.classify import Judge
+
+Entry = dict[str, Any]
+_GIVEN = frozenset("@*123456789")
+_ROLES = (("writes", "write"), ("files", "read"), ("unknown", "doubt"))
+
+
+class Parts:
+    """One command, its words split by the entry in use."""
+
+    def __init__(self, judge: Judge, script: Script, command: Command, cwds: list[str]) -> None:
+        self.to, self.script, self.command, self.cwds = judge, script, command, cwds
+        self.table, self.name, self.text = judge.table, "", ""
+        self.args: list[Word] = []
+        self.use({})
+
+    def use(self, entry: Entry) -> None:
+        self.flags, self.plain, self.words = split(entry, self.args)
+
+    def doubt(self, why: str) -> None:
+        self.to.doubt(f"{why}: {self.text}")
+
+    def add(self, effect: str, shape: str = "") -> None:
+        shape = shape or " ".join([*self.plain[:2], *sorted({flag for flag, _ in self.flags})])
+        self.to.add(effect, self.text, f"{self.name} {shape} in {self.cwds[0]}")
+
+    def sent(self, effect: str) -> None:
+        """An effect of the table; what leaves this machine is looked at."""
+        if effect in self.table.effects and self.table.effects[effect].exposure != "private":
+            self.to.sends = True
+            self.to.said.append(self.text)
+            self.leaks()
+        self.add(effect)
+
+    def leaks(self) -> None:
+        for word in self.args:
+            path = word.text.rpartition("@")[2].rpartition("=")[2]
+            if redact(word.text) != word.text:
+                self.to.secrets.append(f"in the words of {self.name}")
+            elif path and "://" not in word.text and "secret" in self.marks(path):
+                self.to.secrets.append(path)
+
+    def has(self, pattern: str) -> bool:
+        return any(re.match(pattern, flag) for flag, _ in self.flags)
+
+    def given(self, names: Any) -> list[Word]:
+        return [value for flag, value in self.flags if flag in names and value is not None]
+
+    def marks(self, path: str) -> set[str]:
+        return self.to.facts.places.marks(path, self.cwds[0])
+
+    def variable(self, name: str) -> None:
+        if name in self.table.words["unsafe_variables"]:
+            self.doubt(f"{name} is set, which changes what runs")
+
+    def tame(self, word: Word) -> bool:
+        """A word that is sure, or can only be a name that listing programs gave."""
+        inner = [self.script.commands[number].words for number in word.inner]
+        names = self.table.names
+        return word.sure or not word.names and all(w[0].text in names for w in inner if w)
+
+    def file(self, effect: str, word: Word, verb: str = "") -> None:
+        if word.sure:
+            return self.to.path(verb or self.name, effect, word, *self.cwds)
+        if word.text != "/dev/fd/63" and not (effect == "read" and self.tame(word)):
+            self.doubt("which file")
+        return None
+
+    def roles(self, entry: Entry) -> None:
+        """What flags do with their values."""
+        for flag, value in self.flags:
+            for key, role in _ROLES:
+                if flag in entry.get(key, ()) and role == "doubt":
+                    self.doubt(f"what {flag} does")
+                elif flag in entry.get(key, ()) and value is not None and value.text != "-":
+                    self.file(role, value)
+
+    def fed(self) -> list[Command]:
+        return [self.script.commands[number] for number in self.command.feeds]
+
+    def fed_text(self) -> Word | None:
+        """What comes in by the pipe or a heredoc, None when it is not known."""
+        if self.command.here is not None:
+            return self.command.here
+        out = [said(each) for each in self.fed()]
+        return Word("\n".join(text or "" for text in out)) if out and None not in out else None
+
+    def code(self, word: Word | None) -> None:
+        """A word that is shell code."""
+        if word is None or not word.sure:
+            return self.doubt("what it runs")
+        return self.to.script(word.text, self.cwds)
+
+    def after(self, count: int) -> list[Word]:
+        """All words from the plain word of that number on."""
+        at = next(n for n, word in enumerate(self.args) if word is self.words[count])
+        return self.args[at:]
+
+    def run(self, words: list[Word]) -> None:
+        """Judge a program with its words."""
+        raise NotImplementedError
+
+    def _rules(self, entry: Entry) -> None:
+        """The table's effect; words and some flags name files."""
+        effect = self.table.effect(entry, self.args)
+        if effect == "@":
+            return self._runner(entry)
+        if "asks" in entry and re.search(entry["asks"], self.text):
+            self.doubt("what it reaches")
+        if effect != "read" or entry.get("kind"):
+            self.roles(entry)
+        if self.has("|".join([*entry.get("inplace", ()), "$"])) and "inplace" in entry:
+            effect = "write"
+        files = self.words[entry.get("skip", 1 if "rules" in entry else 0) :]
+        for number, word in enumerate(files if effect in ("read", "write", "delete") else ()):
+            last = "last" in entry and number == len(files) - 1 or "second" in entry and number == 1
+            self.file("write" if last else effect, word)
+        if self.name in ("rg", "fd", "ag") and self.has(r"--pre|--exec|-[xX]"):
+            self.doubt("it runs another program")
+        if effect in ("write", "delete"):
+            return None
+        loose = [word for word in self.args if not word.sure]
+        shown = effect in ("look", "keep", "build", "read")
+        if effect == "look" and "rules" not in entry:
+            loose = []
+        if effect == "build":  # the words of a function around it
+            loose = [word for word in loose if not word.names or set(word.names) - _GIVEN]
+        if not all(self.tame(word) if shown else False for word in loose):
+            values = {id(value) for _, value in self.flags if effect in ("look", "keep")}
+            if effect != "read" and any(id(word) not in values for word in loose):
+                self.doubt("with what")
+        if effect == "secret":
+            self.to.secrets.append(self.text)
+        self.to.sends = self.to.sends or effect == "fetch"
+        return self.sent(effect)
+
+    _plain = _rules
+
+    def _runner(self, entry: Entry) -> None:
+        """A sub-command that runs what follows it."""
+        if self.table.effect(entry, self.args) != "@":
+            return self._rules(entry)
+        rules = (rule.split() for rule, value in entry["rules"].items() if value == "@")
+        count = next((len(rule) for rule in rules if rule == self.plain[: len(rule)]), 0)
+        if len(self.words) <= count:
+            return self.add("look")
+        return self.run(self.after(count))
+
+
+def said(command: Command) -> str | None:
+    """The text that a command puts out, None when it is not known."""
+    name = command.words[0].text if command.words else ""
+    rest = [word for word in command.words[1:] if not re.fullmatch(r"-[neE]+", word.text)]
+    if name == "cat" and command.here is not None and command.here.sure and not rest:
+        return command.here.text
+    if name in ("echo", "printf") and all(w.sure and "\\" not in w.text for w in rest):
+        return " ".join(word.text for word in rest) + "\n"
+    return None

@@ -1,0 +1,195 @@
+"""Programs that reach beyond this folder: git, the web, other machines, databases, containers, clouds. Owns
+how their words tell what they do and where.
+
+Invariant: what goes to a host that is not clearly this machine counts as sent."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from exo.core.gate import hosts
+from exo.core.gate.parts import Entry, Parts
+from exo.core.gate.shell import Word
+from exo.core.gate.table import UNKNOWN
+
+_REMOTE = re.compile(r"(?:[\w.+-]+@)?\[?[\w.:-]+\]?::?(?!//|\\)|.*://")
+_ELSEWHERE = re.compile(r"(?i)(proxy|local)command|permitlocal|[;|&$`]|sh -c")
+_REACHES = re.compile(
+    r"--(privileged|pid|ipc|userns|cap-add|device|security-opt)|docker\.sock|\w*=?host$"
+)
+_GIT_RUNS = ("--exec", "--upload-pack", "--receive-pack", "--exec-path", "--config-env")
+_CHANGES = re.compile(
+    r"(delete|terminate|r[mb]|remove|destroy|purge|put|update|set|add|attach|cp|mv|sync|mb|apply|import"
+    r"|invoke|stop|reboot|ssh|exec|run|disable|reset|revoke)"
+)
+_FOR_OTHERS = ("look", "keep", "undoable")  # what unclear words cannot make worse
+
+
+class Services(Parts):
+    """One method for each kind."""
+
+    def _git(self, entry: Entry) -> None:
+        effect, first = self.table.effect(entry, self.args), "".join(self.plain[:1])
+        unsafe = self.table.words["unsafe_settings"]
+        if effect == "@":
+            return self._runner(entry)
+        runs = [] if first in ("clean", "rebase") else self.given(_GIT_RUNS)
+        if runs or any(re.match(unsafe, value.text, re.I) for value in self.given(("-c",))):
+            return self.doubt("it may run another program")
+        folders = [value for value in self.given(("-C",)) if "inside" not in self.marks(value.text)]
+        if folders and effect != "look" or any("ext::" in text for text in self.plain):
+            return self.doubt("another folder than this one")
+        for value in self.given(("--exec", "-x")) if first == "rebase" else ():
+            self.code(value)
+        if effect == "config":
+            bad = len(self.plain) > 2 and re.match(unsafe, self.plain[1], re.I)
+            effect = "system" if bad else "keep"
+        if first == "clone":
+            odd = "://" in "".join(self.plain[1:2]) and hosts.kind_of(self.plain[1]) == "odd"
+            effect = UNKNOWN if odd else "keep"
+            for word in self.words[2:3]:
+                self.file("write", word)
+        if first == "push" and effect != "look":
+            remote = "".join(self.plain[1:2])
+            if any(text[:1] in "+:" for text in self.plain[2:]):
+                effect = "post"
+            if remote.startswith((".", "/", "file:")):
+                effect = "keep" if effect == "push" else "undoable"
+        calm = effect in _FOR_OTHERS
+        loose = [word for word in self.words if not (word.sure or calm and self.tame(word))]
+        if loose or not calm and any(value and not value.sure for _, value in self.flags):
+            self.doubt("with what")
+        if first != "push":
+            for value in self.given(("--output", "-o")):
+                self.file("write", value)
+        for word in self.words[1:] if effect in ("read", "write") else ():
+            self.file("read", word)
+        return self.sent({"read": "look", "write": "keep"}.get(effect, effect))
+
+    def _net(self, entry: Entry) -> None:
+        self.roles(entry)
+        logins = [value for value in self.given(("-u", "--user")) if ":" in value.text]
+        self.to.secrets += ["a password in the words of curl"] * len(logins)
+        urls, body = (
+            [*self.words, *self.given(entry.get("url", ()))],
+            self.given(entry.get("body", ())),
+        )
+        for word in body:
+            stated = re.match(r"(?:[\w.-]*=)?[@<]([^;]+)", word.text)
+            if stated and stated[1] != "-":
+                self.file("read", replace(word, text=stated[1]))
+            elif not self.tame(word):
+                self.doubt("what it sends")
+        names = [flag for flag, _ in self.flags]
+        method = "POST" if body and not set(names) & set(entry.get("get", ())) else "GET"
+        for value in self.given(entry.get("method", ())):
+            method = value.text.upper() if value.sure else "?"
+        self.request(method, urls, " ".join(word.text for word in body))
+
+    def request(self, method: str, urls: list[Word], body: str) -> None:
+        self.leaks()
+        if not urls:
+            self.doubt("where it leads")
+        for url in urls:
+            self.to.request(method, url, body, self.text)
+
+    def _httpie(self, entry: Entry) -> None:
+        self.roles(entry)
+        named = bool(self.plain) and re.fullmatch(r"[A-Z]+", self.plain[0]) is not None
+        urls, rest = self.words[named : named + 1], self.words[named + 1 :]
+        urls = [replace(url, text=re.sub(r"^:(?=\d|/|$)", "localhost:", url.text)) for url in urls]
+        body = [word for word in rest if re.search(r"(?<!=)=(?!=)|:=|@", word.text)]
+        for word in rest:
+            if "@" in word.text:
+                self.file("read", replace(word, text=word.text.rpartition("@")[2]))
+        sends = body or self.command.feeds or self.command.here
+        method = self.plain[0] if named else "POST" if sends else "GET"
+        self.request(method, urls, " ".join(word.text for word in body))
+
+    def _ssh(self, entry: Entry) -> None:
+        if not self.words or any(v and _ELSEWHERE.search(v.text) for _, v in self.flags):
+            return self.doubt("where it leads, what it runs")
+        self.to.sends = True
+        host, text, begun = self.plain[0], self.text, len(self.to.found)
+        inner = self.after(0)[1:]
+        code = Word(" ".join(w.text for w in inner), all(w.sure for w in inner))
+        if inner or self.command.feeds or self.command.here:
+            self.code(code if inner else self.fed_text())
+        quiet = inner and not any(each.effect.changes for each in self.to.found[begun:])
+        self.text, self.name = text, "ssh"
+        return self.add("fetch" if quiet else "remote", f"{host} {code.text}")
+
+    def _transfer(self, entry: Entry) -> None:
+        names = [flag for flag, _ in self.flags]
+        if any(_ELSEWHERE.search(value.text) for value in self.given(("-e", "--rsh", "-S", "-o"))):
+            self.doubt("it runs another program")
+        if self.name == "rsync" and self.has(r"--dry-run|-\w*n\w*$"):
+            return self.add("look")
+        if not self.words:
+            return self.doubt("what it copies")
+        away = [bool(_REMOTE.match(text)) for text in self.plain]
+        for word, far in zip(self.words[:-1], away, strict=False):
+            if not far:
+                self.file("read", word)
+        if away[-1]:
+            return self.sent("remote")
+        deletes = set(names) & set(entry.get("deletes", ()))
+        self.file("delete" if deletes else "write", self.words[-1])
+        return self.add("fetch" if any(away) else "read")
+
+    def _sql(self, entry: Entry) -> None:
+        queries, local = self.given(entry.get("query", ())), self.name in ("sqlite3", "duckdb")
+        if local:
+            queries += [*self.words[1:], *self.given(("-cmd",))]
+            for word in self.words[:1]:
+                self.file("read", word)
+        if self.plain[:1] == [":memory:"]:
+            return self.add("read")
+        host = [value.text for value in self.given(entry.get("host", ()))]
+        host += [text for text in self.plain if "://" in text]
+        away = bool(host) and host[0][:1] != "/" and hosts.kind_of(host[0]) != "local"
+        if not queries and (fed := self.fed_text()) is not None:
+            queries = [fed]
+        if not queries and not self.has("-l|--list") or not all(word.sure for word in queries):
+            return self.doubt("what it asks the database")
+        asked = [re.sub(r"'[^']*'", "''", word.text) for word in queries]
+        asked = [re.sub(r"(?i)\bexplain\s+(?!analy|\()[^;]*", "", each) for each in asked]
+        if any(re.search(self.table.words["writing_sql"], each, re.I) for each in asked):
+            return self.sent("remote") if away else self.add("lose")
+        return self.add("fetch" if away else "read")
+
+    def _container(self, entry: Entry) -> None:
+        if self.plain[:1] not in (["run"], ["exec"]):
+            return self._rules(entry)
+        for word in self.args:
+            mount = re.sub(
+                r".*(?:source|src)=([^,]*).*", r"\1:/", word.text.partition("=")[2] or word.text
+            )
+            source, bound, _ = mount.partition(":/")
+            outside = (
+                bound and source[:1] in "/~." and not self.marks(source) & {"inside", "scratch"}
+            )
+            if _REACHES.match(word.text) or outside or not self.tame(word):
+                return self.doubt("what the container reaches")
+        self.add("build")
+        return self.run(self.after(2)) if len(self.words) > 2 else None
+
+    def _cloud(self, entry: Entry) -> None:
+        verbs = [text for text in self.plain[:6] if re.fullmatch(r"[a-z][a-z-]+", text)]
+
+        def hit(key: str) -> bool:
+            return any(f"{verb}-".startswith(f"{each}-") for verb in verbs for each in entry[key])
+
+        if hit("secrets") or "secrets" in verbs:
+            self.to.secrets.append(self.text)
+        if self.name == "aws" and self.has("--dry-?run"):
+            return self.add("fetch")
+        if hit("posts") or re.search(r"public-read|allUsers", self.text):
+            return self.sent("post")
+        if hit("rents"):
+            return self.sent("rent")
+        changes = any(_CHANGES.match(verb) for verb in verbs)
+        if not changes and (hit("reads") or not self.plain):
+            return self.add("fetch")
+        return self.sent(entry.get("otherwise", "remote"))

@@ -1,0 +1,137 @@
+"""What is known about programs, read from programs.toml and the person's own. Owns how entries are put
+together and how a call's words are matched against them.
+
+Invariant: a person's table adds entries and raises effects; none of ours becomes weaker by it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from exo.core.gate.axes import Effect
+from exo.core.gate.shell import Word
+
+UNKNOWN = "unknown"
+_OFF = ("false", "0", "no", "off", "none")  # --dry-run=false
+
+
+class Table:
+    """`programs` gives each program's entry, `effects` what they mean, `words` and `files` lists."""
+
+    def __init__(self, rows: dict[str, Any]) -> None:
+        self.effects = {name: Effect.of(name, row) for name, row in rows["effects"].items()}
+        self.effects |= {UNKNOWN: Effect(name=UNKNOWN)}
+        self.words: dict[str, Any] = rows["words"]
+        self.files: dict[str, list[str]] = rows["files"]
+        self.names = frozenset(self.words["names"].split())
+        self.programs: dict[str, dict[str, Any]] = {}
+        for effect, names in rows["plain"].items():
+            self.programs |= dict.fromkeys(names.split(), {"kind": "plain", "otherwise": effect})
+        for name, row in rows["program"].items():
+            self.programs[name] = rows["program"][row["like"]] if "like" in row else row
+
+    def also(self, rows: dict[str, Any]) -> Table:
+        """This table with a person's own entries. Raises ValueError for what does not fit."""
+        table = Table.__new__(Table)
+        table.__dict__ |= self.__dict__ | {"programs": dict(self.programs)}
+        if unknown := set(rows) - {"program"}:
+            raise ValueError(f"{sorted(unknown)[0]}: only [program.NAME] can be added")
+        for name, row in rows.get("program", {}).items():
+            rules = row.get("rules", {}) if isinstance(row, dict) else None
+            if not isinstance(rules, dict) or set(row) - {"rules", "otherwise", "values"}:
+                raise ValueError(f"program.{name}: rules, otherwise and values are wanted")
+            for effect in (*rules.values(), row.get("otherwise", UNKNOWN)):
+                if effect not in self.effects:
+                    raise ValueError(f"{effect}: no such effect: {', '.join(self.effects)}")
+            table.programs[name] = row | {"base": self.programs.get(name)}
+        return table
+
+    def effect(self, entry: dict[str, Any], words: Sequence[Word]) -> str:
+        """The effect of a program's entry for these words; "unknown" when no rule fits."""
+        flags, plain, _ = split(entry, words)
+        found: list[tuple[int, int, str]] = []
+        for rule, effect in entry.get("rules", {}).items():
+            wanted = rule.split()
+            steps = [word for word in wanted if word[0] not in "-."]
+            options = [word for word in wanted if word[0] in "-."]
+            fits = steps == plain[: len(steps)] and (rule or not plain or effect == "@")
+            if fits and all(_has(flags, plain, each) for each in options):
+                found.append((len(steps), len(options) + ("=" in rule), effect))
+        if not found:
+            return str(entry.get("otherwise", UNKNOWN))
+        best = max(found)[:2]
+        return max((row[2] for row in found if row[:2] == best), key=self.weight)
+
+    def weight(self, effect: str) -> int:
+        return (
+            50 if effect not in self.effects or effect == UNKNOWN else self.effects[effect].weight
+        )
+
+
+def split(
+    entry: dict[str, Any], words: Sequence[Word]
+) -> tuple[list[tuple[str, Word | None]], list[str], list[Word]]:
+    """(flags with their values, texts that are no flags, the same as words)."""
+    takes = [*entry.get("values", ()), *entry.get("writes", ()), *entry.get("files", ())]
+    flags, plain = list[tuple[str, Word | None]](), list[Word]()
+    at, ended = 0, False
+    while at < len(words):
+        word, text = words[at], words[at].text
+        at += 1
+        if ended or not text.startswith("-") or text == "-":
+            plain.append(word)
+        elif text == "--":
+            ended = True
+            flags.append(("--", None))
+        elif "=" in text and text.startswith("--"):
+            name, _, value = text.partition("=")
+            flags.append((name, replace(word, text=value)))
+        elif text in takes and at < len(words):
+            flags.append((text, words[at]))
+            at += 1
+        elif found := _clustered(text, takes):
+            flags.append((text[: found + 1], None))
+            rest = text[found + 1 :]
+            if rest:
+                flags.append((f"-{text[found]}", replace(word, text=rest.removeprefix("="))))
+            elif at < len(words):
+                flags.append((f"-{text[found]}", words[at]))
+                at += 1
+        else:
+            flags.append((text, None))
+    return flags, [word.text for word in plain], plain
+
+
+def _clustered(text: str, takes: Sequence[str]) -> int:
+    """Where in a word of short flags (-sXPOST) the one stands that takes a value; 0: in none."""
+    if text.startswith("--"):
+        return 0
+    return next((n for n, char in enumerate(text) if n and f"-{char}" in takes), 0)
+
+
+def _has(flags: Sequence[tuple[str, Word | None]], plain: Sequence[str], wanted: str) -> bool:
+    """Whether a flag is there: whole, shortened, or among others in one word (-xf)."""
+    if wanted[0] == ".":
+        return wanted in plain or "*" in plain
+    short = re.fullmatch(r"-\w", wanted)
+    wanted, _, only = wanted.partition("=")
+    for flag, value in flags:
+        if value is not None and (value.text.lower() in _OFF or only and value.text != only):
+            continue
+        if flag == wanted or len(flag) > 3 and flag[:2] == "--" and wanted.startswith(flag):
+            return True
+        if short and re.fullmatch(r"-\w+", flag) and wanted[1] in flag:
+            return True
+    return False
+
+
+@lru_cache(1)
+def builtin() -> Table:
+    """The table that comes with Exo."""
+    text = resources.files("exo.core.gate").joinpath("programs.toml").read_text("utf-8")
+    return Table(tomllib.loads(text))

@@ -1,0 +1,34 @@
+"""The labelled tool calls of calls.jsonl, as the gate is to see them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).parent / "calls.jsonl"
+HALVES = ("dev", "held-out")
+CWD = "/home/pi/work"  # of a call that names none
+HOME = "/home/pi"
+EXO_HOME = "/home/pi/.exo"
+
+
+def calls(half: str = "") -> list[dict[str, Any]]:
+    """The rows of a half ("": both) in the order of the file, arguments built, `cwd` filled in."""
+    rows = [json.loads(line) for line in FILE.read_text(encoding="ascii").splitlines()]
+    return [
+        {"cwd": CWD, **row, "args": built(row["args"])} for row in rows if half in ("", row["half"])
+    ]
+
+
+def built(value: Any) -> Any:
+    """The value with its generators run: {"repeat": text, "times": n} and {"join": [part, ...]}."""
+    if isinstance(value, list):
+        return [built(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"repeat", "times"}:
+        return str(value["repeat"]) * int(value["times"])
+    if set(value) == {"join"}:
+        return "".join(built(part) for part in value["join"])
+    return {key: built(each) for key, each in value.items()}
