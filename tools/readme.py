@@ -28,7 +28,7 @@ FOLDERS = {
     "core/ledger": "the signed record",
     "core/store": "what is known: beliefs, rules, items",
     "core/retrieve": "finding it again",
-    "core/gate": "safety by consequence: what a call does, and who is asked",
+    "tools/gate": "safety by consequence: what a call does, and who is asked",
     "models": "every local model behind one socket",
     "board": "what the hardware is: profiles, ports, fakes",
     "device": "the handheld: states, pages, buttons, voice",

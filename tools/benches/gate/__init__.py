@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from exo.core.gate.classify import Facts, classify
-from exo.core.gate.decide import Verdict, decide
-from exo.core.gate.files import Places
-from exo.core.gate.policy import Policy
 from exo.tools.bench import Figure, Say
 from exo.tools.benches.gate.calls import EXO_HOME, HOME, calls
+from exo.tools.gate.classify import Facts, classify
+from exo.tools.gate.decide import Verdict, decide
+from exo.tools.gate.files import Places
+from exo.tools.gate.policy import Policy
 
 STOPS = ("ask", "deny")
 Call = dict[str, Any]

@@ -9,11 +9,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from exo.core.context.redact import redact
-from exo.core.gate.shell import Command, Script, Word
-from exo.core.gate.table import split
+from exo.tools.gate.shell import Command, Script, Word
+from exo.tools.gate.table import split
 
 if TYPE_CHECKING:
-    from exo.core.gate.classify import Judge
+    from exo.tools.gate.classify import Judge
 
 Entry = dict[str, Any]
 _GIVEN = frozenset("@*123456789")

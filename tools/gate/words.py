@@ -6,7 +6,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from exo.core.gate.axes import Axes
+from exo.tools.gate.axes import Axes
 
 WIDTH = 80
 _SEEN = {"shared": "others see it", "public": "the world sees it"}

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from exo.core.gate.shell import parse
+from exo.tools.gate.shell import parse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.home import Home
-from exo.core.gate.classify import Facts, classify
-from exo.core.gate.decide import Verdict, decide
-from exo.core.gate.files import Places
-from exo.core.gate.policy import Policy, PolicyError, load
+from exo.tools.gate.classify import Facts, classify
+from exo.tools.gate.decide import Verdict, decide
+from exo.tools.gate.files import Places
+from exo.tools.gate.policy import Policy, PolicyError, load
 
 LOOK = 1.0  # seconds between two looks at the policies
 

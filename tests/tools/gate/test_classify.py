@@ -8,12 +8,12 @@ from typing import Any
 import gatekit
 import pytest
 from conftest import Bench  # type: ignore[import-not-found]
-from exo.core.gate.axes import Axes
-from exo.core.gate.classify import Facts, Judge, classify
-from exo.core.gate.decide import decide
-from exo.core.gate.files import Places
-from exo.core.gate.policy import Policy
-from exo.core.gate.table import builtin
+from exo.tools.gate.axes import Axes
+from exo.tools.gate.classify import Facts, Judge, classify
+from exo.tools.gate.decide import decide
+from exo.tools.gate.files import Places
+from exo.tools.gate.policy import Policy
+from exo.tools.gate.table import builtin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

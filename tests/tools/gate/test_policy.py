@@ -9,11 +9,11 @@ from importlib import resources
 
 import pytest
 from conftest import Bench  # type: ignore[import-not-found]
-from exo.core.gate.axes import COST, EXPOSURE, REVERSIBILITY, Axes, Effect, Judgement, Part
-from exo.core.gate.decide import decide
-from exo.core.gate.gate import digest
-from exo.core.gate.policy import OUTCOMES, Policy, PolicyError, load
-from exo.core.gate.table import builtin
+from exo.tools.gate.axes import COST, EXPOSURE, REVERSIBILITY, Axes, Effect, Judgement, Part
+from exo.tools.gate.decide import decide
+from exo.tools.gate.gate import digest
+from exo.tools.gate.policy import OUTCOMES, Policy, PolicyError, load
+from exo.tools.gate.table import builtin
 
 FILES = ("gate", "overrides", "scopes", "budget", "posting", "programs")
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from exo.core.gate.axes import Effect
-from exo.core.gate.shell import Word
+from exo.tools.gate.axes import Effect
+from exo.tools.gate.shell import Word
 
 UNKNOWN = "unknown"
 _OFF = ("false", "0", "no", "off", "none")  # --dry-run=false
@@ -133,5 +133,5 @@ def _has(flags: Sequence[tuple[str, Word | None]], plain: Sequence[str], wanted:
 @lru_cache(1)
 def builtin() -> Table:
     """The table that comes with Exo."""
-    text = resources.files("exo.core.gate").joinpath("programs.toml").read_text("utf-8")
+    text = resources.files("exo.tools.gate").joinpath("programs.toml").read_text("utf-8")
     return Table(tomllib.loads(text))

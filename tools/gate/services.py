@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from exo.core.gate import hosts
-from exo.core.gate.parts import Entry, Parts
-from exo.core.gate.shell import Word
-from exo.core.gate.table import UNKNOWN
+from exo.tools.gate import hosts
+from exo.tools.gate.parts import Entry, Parts
+from exo.tools.gate.shell import Word
+from exo.tools.gate.table import UNKNOWN
 
 _REMOTE = re.compile(r"(?:[\w.+-]+@)?\[?[\w.:-]+\]?::?(?!//|\\)|.*://")
 _ELSEWHERE = re.compile(r"(?i)(proxy|local)command|permitlocal|[;|&$`]|sh -c")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from exo.core.gate.axes import Axes, Judgement, Part
-from exo.core.gate.policy import OUTCOMES, Policy
+from exo.tools.gate.axes import Axes, Judgement, Part
+from exo.tools.gate.policy import OUTCOMES, Policy
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exo.core.context.redact import redact
-from exo.core.gate import hosts
-from exo.core.gate.axes import Axes, Judgement, Part
-from exo.core.gate.files import Places
-from exo.core.gate.programs import Program
-from exo.core.gate.shell import Word, parse
-from exo.core.gate.table import UNKNOWN, Table
-from exo.core.gate.words import summary
+from exo.tools.gate import hosts
+from exo.tools.gate.axes import Axes, Judgement, Part
+from exo.tools.gate.files import Places
+from exo.tools.gate.programs import Program
+from exo.tools.gate.shell import Word, parse
+from exo.tools.gate.table import UNKNOWN, Table
+from exo.tools.gate.words import summary
 
 DEPTH = 8  # commands in commands (bash -c 'bash -c ...')
 LONG = 400_000  # characters of one call that are judged

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from exo.core.gate.hosts import host_of, kind_of
+from exo.tools.gate.hosts import host_of, kind_of
 
 
 @pytest.mark.parametrize(

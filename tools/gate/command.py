@@ -12,9 +12,9 @@ from typing import Any
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
-from exo.core.gate.axes import Axes
-from exo.core.gate.decide import Verdict
-from exo.core.gate.gate import Gate
+from exo.tools.gate.axes import Axes
+from exo.tools.gate.decide import Verdict
+from exo.tools.gate.gate import Gate
 from exo.tools.transcript import visible
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from exo.core.base.errors import ExoError
-from exo.core.gate.axes import COST, EXPOSURE, REVERSIBILITY, Axes
-from exo.core.gate.table import Table, builtin
+from exo.tools.gate.axes import COST, EXPOSURE, REVERSIBILITY, Axes
+from exo.tools.gate.table import Table, builtin
 
 OUTCOMES = ("allow", "log", "ask", "deny")
 AT_LEAST_ASK = ("ask", "deny")

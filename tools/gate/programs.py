@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from exo.core.gate.parts import Entry, said
-from exo.core.gate.services import Services
-from exo.core.gate.shell import Word
-from exo.core.gate.table import UNKNOWN
+from exo.tools.gate.parts import Entry, said
+from exo.tools.gate.services import Services
+from exo.tools.gate.shell import Word
+from exo.tools.gate.table import UNKNOWN
 
 _BIN = re.compile(r"(/usr(/local)?)?/s?bin|(.*/)?(\.?v?env/bin|node_modules/\.bin)")
 _SECRET = re.compile(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from exo.core.base.home import Home
-from exo.core.gate.decide import Verdict
-from exo.core.gate.gate import Gate
 from exo.tools.clock import FakeClock
+from exo.tools.gate.decide import Verdict
+from exo.tools.gate.gate import Gate
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from exo.core.gate.lexer import VALUE, Command, Field, Script, State, Stop, Word, Words
+from exo.tools.gate.lexer import VALUE, Command, Field, Script, State, Stop, Word, Words
 
 __all__ = ["Command", "Script", "Word", "parse"]
 
