@@ -44,7 +44,8 @@ class Limits:
     def budget(self) -> int:
         """Tokens for the request; a part is kept back, more of it where counts are estimates."""
         left = self.window - min(self.reply, self.window // 2)
-        return max(64, left - left // (32 if self.exact else 8))
+        part = 32 if self.exact else 8
+        return max(64, left - left // part)
 
     @property
     def summaries(self) -> int:
@@ -53,7 +54,8 @@ class Limits:
 
     def node(self, level: int) -> int:
         """Tokens of one summary of that level: a view holds about a dozen; coarser ones say more."""
-        return max(24, min(500, self.summaries // 12) * min(2 + level, 6) // 2)
+        leaf = min(500, self.summaries // 12)
+        return max(24, leaf * min(2 + level, 6) // 2)
 
     def halved(self) -> Limits:
         """For a model that found the request too long."""
@@ -64,8 +66,8 @@ class Limits:
 @dataclass(frozen=True)
 class Parts:
     """What a request is made of. `opening` is the base prompt, with the pack, and examples; `lead` is
-    the message before `messages` where those begin within a round; `task` the person's request where none stands in `messages`; `recall` goes before the last
-    message of the person."""
+    the message before `messages` where those begin within a round; `task` the person's request where
+    none stands in `messages`; `recall` goes before the last message of the person."""
 
     opening: Sequence[dict[str, Any]]
     view: Sequence[tuple[Address, str]]
@@ -89,7 +91,9 @@ def build(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[d
             share = share * 7 // 8
         elif len(tail) > 3:
             first = 0 if tail[0].calls else 1  # the question stays, a call goes with its results
-            end = first + 2 if tail[first + 1].role == "tool" else first + 1
+            end = first + 1
+            if tail[end].role == "tool":
+                end += 1
             parts = replace(parts, messages=tail[:first] + tail[end:], lead=None)
         elif parts.recall:
             parts = replace(parts, recall="")
@@ -105,7 +109,8 @@ def lay_out(
     parts: Parts, limits: Limits, budget: int, measure: Measure, share: int = 0
 ) -> list[dict[str, Any]]:
     """The request, each message cut to `share` (0: half the budget); the whole may yet be over it."""
-    request, tail = _head(parts, limits, budget, measure), _tail(parts)
+    request = _head(parts, limits, budget, measure)
+    tail = _tail(parts)
     asked = max((n for n, each in enumerate(tail) if each.role == "user"), default=-1)
     for n, message in enumerate(tail):
         if n == asked and parts.recall:
@@ -131,19 +136,29 @@ def _head(parts: Parts, limits: Limits, budget: int, measure: Measure) -> list[d
 def _tail(parts: Parts) -> list[Message]:
     messages = list(parts.messages)
     if messages and messages[0].role == "tool":
-        return [parts.lead, *messages] if parts.lead else messages[1:]
+        if parts.lead is None:
+            return messages[1:]
+        return [parts.lead, *messages]
     return messages
 
 
 def render(view: Sequence[tuple[Address, str]], room: int, measure: Measure) -> str:
     """The view as one text: the header, then each summary under the range of messages it covers. Over
     its room every summary is cut alike; none is left out."""
-    marks = [f"[messages {span(each)[0] + 1}-{span(each)[1]}]" for each, _ in view]
-    left = room - measure(VIEW) - sum(map(measure, marks))
-    sizes = [measure(text) for _, text in view]
-    factor = min(1.0, max(0, left) / max(1, sum(sizes)))
-    cut = (text[: int(len(text) * factor)] for _, text in view)
-    return "\n".join([VIEW, *map(" ".join, zip(marks, cut, strict=True))])
+    left = room - measure(VIEW)
+    wanted = 0
+    marks: list[str] = []
+    for address, text in view:
+        first, end = span(address)
+        marks.append(f"[messages {first + 1}-{end}]")
+        left -= measure(marks[-1])
+        wanted += measure(text)
+    factor = min(1.0, max(0, left) / max(1, wanted))
+    lines = [VIEW]
+    for mark, (_, text) in zip(marks, view, strict=True):
+        part = text[: int(len(text) * factor)]
+        lines.append(f"{mark} {part}")
+    return "\n".join(lines)
 
 
 def estimate(text: str) -> int:
@@ -165,7 +180,8 @@ def weight(request: Sequence[dict[str, Any]], measure: Measure) -> int:
 
 def size(message: Message, share: int, measure: Measure) -> int:
     """Tokens of a message as it is sent when none may take more than `share`."""
-    return min(share, sum(measure(text) + MESSAGE_TOKENS for text in _texts(message)))
+    whole = sum(measure(text) + MESSAGE_TOKENS for text in _texts(message))
+    return min(share, whole)
 
 
 def shorten(text: str, tokens: int, measure: Measure = estimate) -> str:
@@ -176,7 +192,8 @@ def shorten(text: str, tokens: int, measure: Measure = estimate) -> str:
     raw = text.encode()
     keep = max(1, (len(raw) * tokens // count - len(CUT) - 8) // 2)
     while True:
-        head, tail = raw[:keep].decode(errors="ignore"), raw[-keep:].decode(errors="ignore")
+        head = raw[:keep].decode(errors="ignore")
+        tail = raw[-keep:].decode(errors="ignore")
         short = head + CUT.format(count=len(text) - len(head) - len(tail)) + tail
         if keep < 8 or measure(short) <= tokens:
             return short
@@ -200,10 +217,11 @@ def _shape(message: Message, share: int, measure: Measure) -> list[dict[str, Any
         limit = max(LEAST, share // len(_texts(message)) - MESSAGE_TOKENS)
     role = {"role": message.role}
     if message.role == "tool":
-        results = message.results or []
-        texts = [shorten(each.text, limit, measure) for each in results]
-        pairs = zip(results, texts, strict=True)
-        return [role | {"tool_call_id": each.call, "content": text} for each, text in pairs]
+        rows = []
+        for each in message.results or []:
+            text = shorten(each.text, limit, measure)
+            rows.append(role | {"tool_call_id": each.call, "content": text})
+        return rows
     shaped: dict[str, Any] = role | {"content": shorten(message.text, limit, measure)}
     for call in message.calls or []:
         function = {"name": call.tool, "arguments": _fitting(call, limit, measure)}

@@ -48,20 +48,28 @@ class ContextEngine:
         clock: Clock,
         alone: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._database, self._hub, self._alone = database, hub, alone
+        self._database = database
+        self._hub = hub
+        self._alone = alone
         self._settle = settings.number("context.settle")
         self._by_model = settings.text("context.summaries") == "model"
-        names = "reply.tokens", "context.tail", "context.view", "context.step"
-        window = settings.count("context.window") or settings.count("models.window")
-        reply, tail, view, step = map(settings.count, names)
-        self._limits = Limits(window, reply, tail, view, step)
+        self._limits = Limits(
+            settings.count("context.window") or settings.count("models.window"),
+            settings.count("reply.tokens"),
+            settings.count("context.tail"),
+            settings.count("context.view"),
+            settings.count("context.step"),
+        )
         self.store = Store(database)
         self.meter = Meter(lambda what: model.count("main", what))
         # aux work has half the window on the local server; the prompt and the reply need room too
         self._source = max(200, min(6000, self._limits.window // 2 - 400))
         self._summariser = Summariser(model, self.meter.measure)
-        live, imports = settings.count("context.live"), settings.count("context.imports")
-        self.lanes = Lanes({"live": live, "import": imports}, self._job, alone, clock)
+        at_once: dict[Lane, int] = {
+            "live": settings.count("context.live"),
+            "import": settings.count("context.imports"),
+        }
+        self.lanes = Lanes(at_once, self._job, alone, clock)
         # session -> (opening, tokens of its tools), of the last request
         self._last: dict[str, tuple[Sequence[dict[str, Any]], int]] = {}
         self._predicted = 0
@@ -71,10 +79,11 @@ class ContextEngine:
 
     def limits(self, shrink: int = 0) -> Limits:
         """The limits in force; each `shrink` halves the window, for a model that found it too long."""
-        limits, meter = self._limits, self.meter
-        window = min(limits.window, meter.window or limits.window)
-        step = limits.step or (0 if self._alone() else 1)
-        limits = replace(limits, window=window, step=step, exact=meter.exact)
+        limits = replace(self._limits, exact=self.meter.exact)
+        if self.meter.window:
+            limits = replace(limits, window=min(limits.window, self.meter.window))
+        if not limits.step and not self._alone():
+            limits = replace(limits, step=1)
         for _ in range(shrink):
             limits = limits.halved()
         return limits
@@ -94,8 +103,10 @@ class ContextEngine:
         self.touch(session)
         if wait and not self._alone():
             await self.lanes.settle(session, self._settle)
-        extra = estimate(json.dumps(list(tools))) if tools else 0
-        self._last[session] = (opening, extra)
+        extra = 0
+        if tools:
+            extra = estimate(json.dumps(list(tools)))
+        self._last[session] = opening, extra
         request = await self._request(session, self.limits(shrink), recall)
         self._predicted = weight(request, self.meter.measure)
         return request
@@ -142,9 +153,12 @@ class ContextEngine:
         self, session: str, limits: Limits, recall: str, full: float = 1.0
     ) -> list[dict[str, Any]]:
         """The next request, after folding when it takes more than `full` of its budget."""
-        _, extra = self._last[session]
-        budget = max(64, limits.budget - (extra if self._beyond is None else self._beyond))
-        state, measure = self.store.state(session), self.meter.measure
+        beyond = self._beyond
+        if beyond is None:
+            _, beyond = self._last[session]
+        budget = max(64, limits.budget - beyond)
+        state = self.store.state(session)
+        measure = self.meter.measure
         parts = self._parts(session, state, recall)
         draft = builder.lay_out(parts, limits, budget, measure)
         total = weight(draft, measure)
@@ -165,8 +179,9 @@ class ContextEngine:
     def _parts(self, session: str, state: State, recall: str) -> Parts:
         opening, _ = self._last[session]
         messages = [each for _, each in state.open]
-        here = not state.view or any(each.role == "user" for each in messages)
-        task = "" if here else self.store.task(session)
+        task = ""
+        if state.view and all(each.role != "user" for each in messages):
+            task = self.store.task(session)
         view = [(node.address, node.text) for node in state.view]
         return Parts(opening, view, messages, state.lead, task, recall)
 
@@ -176,11 +191,15 @@ class ContextEngine:
         """Change the view. Ready leaves first; where that is not enough, leaves that are not ready, too,
         by rules; the tail is cut below its length only when even that is too much."""
         sizes = [size(each, budget // 2, self.meter.measure) for _, each in state.open]
-        leaves, room, left = state.start // LEAF, limits.node(0), total
-        usual, most = (state.count - limits.tail) // LEAF, (state.count - 2) // LEAF
+        room = limits.node(0)
+        left = total
+        leaves = state.start // LEAF
+        usual = (state.count - limits.tail) // LEAF
+        most = (state.count - 2) // LEAF
         least = ready if limits.step else 0
         while leaves < most:
-            enough = left <= (LOW if leaves < usual else HIGH) * budget
+            goal = LOW if leaves < usual else HIGH
+            enough = left <= goal * budget
             waits = leaves >= ready and left <= FULL * budget
             if leaves >= least and (enough or waits):
                 break
@@ -188,8 +207,10 @@ class ContextEngine:
             left -= sum(sizes[first : first + LEAF]) - room
             self._node(session, state, (0, leaves), limits)
             leaves += 1
-        view = self._merged(session, leaves, limits, left > budget or not limits.step)
-        if view != state.view and covered([each.address for each in view]) >= state.start:
+        must = left > budget or not limits.step
+        view = self._merged(session, leaves, limits, must)
+        reach = covered([each.address for each in view])
+        if view != state.view and reach >= state.start:
             with self._hub.commit() as add:
                 self.store.save_view(session, view)
                 add(session, ContextCompacted(total, max(0, left)))
@@ -198,9 +219,13 @@ class ContextEngine:
     def _merged(self, session: str, leaves: int, limits: Limits, must: bool) -> list[Node]:
         """The coarsest finished nodes over `leaves`; over the limit of the view, oldest pairs are merged
         (down to three quarters, so that this does not happen at every fold)."""
-        state, goal = self.store.state(session), limits.summaries
+        state = self.store.state(session)
+        goal = limits.summaries
         view = tile(state.nodes, leaves)
-        while self._weight(state, view) > goal and (parent := pair(view)):
+        while self._weight(state, view) > goal:
+            parent = pair(view)
+            if parent is None:
+                break
             goal = limits.summaries * 3 // 4
             if parent not in state.nodes and not must:
                 break  # its job is due, and comes with the next fold
@@ -225,9 +250,12 @@ class ContextEngine:
         """(row of the last message under a node, what a model is given of it, what rules lift from it)."""
         if address[0] == 0:
             rows = self.store.leaf(session, address)
-            return rows[-1][0], *of_messages([each for _, each in rows], self._source)
-        older, newer = (state.nodes[each] for each in children(address))
-        return newer.last, *of_pair(older.text, newer.text)
+            messages = [each for _, each in rows]
+            last, _ = rows[-1]
+            return last, *of_messages(messages, self._source)
+        older, newer = children(address)
+        last = state.nodes[newer].last
+        return last, *of_pair(state.nodes[older].text, state.nodes[newer].text)
 
     # ---- jobs ------------------------------------------------------------------------------------
 
@@ -241,13 +269,18 @@ class ContextEngine:
     def _due(self, state: State) -> list[Address]:
         """Summaries to make: leaves older than the tail, parents that the view will need."""
         limits = self.limits()
-        begin, end = state.start // LEAF, (state.count - limits.tail) // LEAF
-        due = [(0, n) for n in range(begin, end) if (0, n) not in state.nodes]
+        begin = state.start // LEAF
+        end = (state.count - limits.tail) // LEAF
+        leaves = [(0, n) for n in range(begin, end)]
+        due = [each for each in leaves if each not in state.nodes]
         for address in sorted(state.stopgaps):
             if not address[0] or state.stopgaps.isdisjoint(children(address)):
                 due.append(address)
         view = tile(state.nodes, max(begin, self._ready(state, end)))
-        while self._weight(state, view) > limits.summaries and (parent := pair(view)):
+        while self._weight(state, view) > limits.summaries:
+            parent = pair(view)
+            if parent is None:
+                break
             if parent not in state.nodes:
                 due.append(parent)
                 break
@@ -256,13 +289,17 @@ class ContextEngine:
 
     def _weight(self, state: State, view: Sequence[Address]) -> int:
         measure = self.meter.measure
-        texts = [state.nodes[each].text for each in view if each in state.nodes]
-        return measure(builder.VIEW) + sum(measure(text) + MESSAGE_TOKENS for text in texts)
+        total = measure(builder.VIEW)
+        for each in view:
+            if each in state.nodes:
+                total += measure(state.nodes[each].text) + MESSAGE_TOKENS
+        return total
 
     async def _job(self, lane: Lane, key: Key) -> None:
         """Make one summary and save it. When no model answers, rules do it for now: it stays due."""
         session, address = key
-        last, source, facts = self._source_of(session, self.store.state(session), address)
+        state = self.store.state(session)
+        last, source, facts = self._source_of(session, state, address)
         room = self.limits().node(address[0])
         by: By = "rules"
         text = self._summariser.rules(facts, room)

@@ -43,7 +43,10 @@ class State:
 
     def add(self, node: Node) -> None:
         self.nodes[node.address] = node
-        (self.stopgaps.add if node.by == "stopgap" else self.stopgaps.discard)(node.address)
+        if node.by == "stopgap":
+            self.stopgaps.add(node.address)
+        else:
+            self.stopgaps.discard(node.address)
 
     @property
     def start(self) -> int:
@@ -53,11 +56,16 @@ class State:
     @property
     def open(self) -> list[tuple[int, Message]]:
         """The rows that the view does not cover."""
-        return self.rows[1:] if self.view else self.rows
+        if self.view:
+            return self.rows[1:]
+        return self.rows
 
     @property
     def lead(self) -> Message | None:
-        return self.rows[0][1] if self.view and self.rows else None
+        """The last message that the view covers, None where there is no view."""
+        if self.view and self.rows:
+            return self.rows[0][1]
+        return None
 
     @property
     def count(self) -> int:
@@ -74,7 +82,9 @@ class Store:
     def state(self, session: str) -> State:
         """The session with its newest messages; only rows that are new are read."""
         state = self._states.pop(session, None) or self._load(session)
-        after = state.rows[-1][0] if state.rows else max(0, state.last - 1)
+        after = max(0, state.last - 1)
+        if state.rows:
+            after, _ = state.rows[-1]
         state.rows += self._messages(session, "n > ? ORDER BY n", after)
         self._states[session] = state
         while len(self._states) > KEPT:
@@ -96,7 +106,10 @@ class Store:
     def task(self, session: str) -> str:
         """The last message of the person, near the end."""
         rows = self._messages(session, f"n > ? ORDER BY n DESC LIMIT {LOOK_BACK}", 0)
-        return next((each.text for _, each in rows if each.role == "user"), "")
+        for _, message in rows:
+            if message.role == "user":
+                return message.text
+        return ""
 
     def save_node(self, session: str, address: Address, last: int, text: str, by: str) -> Node:
         columns = "session, level, place, last, text, made_by"
@@ -105,14 +118,16 @@ class Store:
         return Node(int(cursor.lastrowid or 0), address, last, text, by)
 
     def save_view(self, session: str, view: Sequence[Node]) -> None:
-        row = session, view[-1].last if view else 0, json.dumps([node.n for node in view])
+        last = view[-1].last if view else 0
+        nodes = json.dumps([node.n for node in view])
         query = "INSERT OR REPLACE INTO views (session, last, nodes) VALUES (?, ?, ?)"
-        self._database.link.execute(query, row)
+        self._database.link.execute(query, (session, last, nodes))
 
     def show(self, session: str, view: list[Node]) -> None:
         """Make `view` the one in memory, after its commit."""
         state = self.state(session)
-        state.view, state.last = view, view[-1].last
+        state.view = view
+        state.last = view[-1].last
         state.rows = [row for row in state.rows if row[0] >= state.last]
 
     def drop_caches(self) -> None:
@@ -129,7 +144,8 @@ class Store:
         query = "DELETE FROM nodes WHERE session = ? AND last > ?"
         self._database.link.execute(query, (session, end))
         nodes = {each: node for each, node in state.nodes.items() if node.last <= end}
-        self.save_view(session, [nodes[each] for each in tile(nodes, state.start // LEAF)])
+        shown = tile(nodes, state.start // LEAF)
+        self.save_view(session, [nodes[each] for each in shown])
 
     def copy(self, session: str, new: str) -> None:
         """Give the fork `new`, whose messages are copied already, the nodes that it has messages for. In
@@ -142,19 +158,21 @@ class Store:
             end = span(address)[1]
             if end <= len(rows):
                 nodes[address] = self.save_node(new, address, rows[end - 1], node.text, node.by)
-        shown = min(len(rows), parent.start) // LEAF
-        self.save_view(new, [nodes[each] for each in tile(nodes, shown)])
+        shown = tile(nodes, min(len(rows), parent.start) // LEAF)
+        self.save_view(new, [nodes[each] for each in shown])
 
     def _load(self, session: str) -> State:
-        state, by_row = State(), {}
+        state = State()
+        by_row: dict[int, Node] = {}
         columns = "n, level, place, last, text, made_by"
         query = f"SELECT {columns} FROM nodes WHERE session = ? ORDER BY n"
         for n, level, place, last, text, by in self._database.link.execute(query, (session,)):
-            by_row[n] = Node(n, (level, place), last, text, by)
-            state.add(by_row[n])
+            node = by_row[n] = Node(n, (level, place), last, text, by)
+            state.add(node)
         query = "SELECT last, nodes FROM views WHERE session = ?"
         for last, names in self._database.link.execute(query, (session,)):
-            state.view, state.last = [by_row[n] for n in json.loads(names)], last
+            state.view = [by_row[n] for n in json.loads(names)]
+            state.last = last
         return state
 
     def _messages(self, session: str, where: str, value: int) -> list[tuple[int, Message]]:

@@ -43,7 +43,8 @@ class Summariser:
     """Asks the aux role."""
 
     def __init__(self, model: Model, measure: Callable[[str], int]) -> None:
-        self._model, self._measure = model, measure
+        self._model = model
+        self._measure = measure
         self._prompt = (Path(__file__).with_name("prompts") / "summary.md").read_text().strip()
 
     def rules(self, digest: Digest, room: int) -> str:
@@ -58,10 +59,12 @@ class Summariser:
     async def write(self, source: str, facts: Digest, room: int) -> tuple[str, By]:
         """(summary in at most `room` tokens, who wrote it). Raises ModelError."""
         source = redact(source).replace(CLOSING, "")
-        gist = check(await self._ask(source, room), source)
+        reply = await self._ask(source, room)
+        gist = check(reply, source)
         if not gist:
             return self.rules(facts, room), "rules"
-        return self.rules(replace(facts, prose=gist), room), "model"
+        facts = replace(facts, prose=gist)
+        return self.rules(facts, room), "model"
 
     async def _ask(self, source: str, room: int) -> str:
         text = f"{OPENING}\n{source}\n{CLOSING}\nWrite its memory now."
@@ -86,8 +89,9 @@ def check(gist: str, source: str) -> str:
     for sentence in dict.fromkeys(re.split(r"(?<=[.!?。])\s+", gist)):
         longer = _long_words(sentence)
         told = sum(word in known for word in longer)
-        true = all(each in source for each in extract.facts(sentence))
-        if longer and told >= SHARED * len(longer) and true:
+        if not longer or told < SHARED * len(longer):
+            continue
+        if all(each in source for each in extract.facts(sentence)):
             kept.append(sentence)
     return " ".join(kept)
 
@@ -95,7 +99,9 @@ def check(gist: str, source: str) -> str:
 def _loops(text: str) -> bool:
     row = text.lower().split()
     runs = Counter(tuple(row[n : n + 4]) for n in range(len(row) - 3))
-    return bool(runs) and 1 - len(runs) / runs.total() > REPEATED
+    if not runs:
+        return False
+    return 1 - len(runs) / runs.total() > REPEATED
 
 
 def _long_words(text: str) -> list[str]:

@@ -28,26 +28,27 @@ def children(address: Address) -> tuple[Address, Address]:
 def tile(finished: Collection[Address], leaves: int) -> list[Address]:
     """The coarsest finished nodes that tile leaves 0, 1, ... as far as there is no gap, at most `leaves`."""
     view: list[Address] = []
-    place, top = 0, max(leaves, 1).bit_length()
+    place = 0
+    top = max(leaves, 1).bit_length()
     while place < leaves:
-        fits = (
-            (level, place >> level)
-            for level in range(top, -1, -1)
-            if place % (1 << level) == 0 and place + (1 << level) <= leaves
-        )
-        found = next((each for each in fits if each in finished), None)
-        if found is None:
+        for level in range(top, -1, -1):
+            size = 1 << level
+            fits = place % size == 0 and place + size <= leaves
+            if fits and (level, place >> level) in finished:
+                break
+        else:
             break
-        view.append(found)
-        place += 1 << found[0]
+        view.append((level, place >> level))
+        place += size
     return view
 
 
 def pair(view: Sequence[Address]) -> Address | None:
     """The parent of the oldest two neighbours of one level that have the same parent."""
     for left, right in zip(view, view[1:], strict=False):
-        if left[0] == right[0] and left[1] % 2 == 0 and right[1] == left[1] + 1:
-            return left[0] + 1, left[1] // 2
+        level, index = left
+        if index % 2 == 0 and right == (level, index + 1):
+            return level + 1, index // 2
     return None
 
 

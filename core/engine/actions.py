@@ -29,8 +29,11 @@ class Approvals:
     """Asks, waits, and takes the first answer. `timeout` seconds."""
 
     def __init__(self, database: Database, hub: Hub, outbox: Outbox, timeout: float) -> None:
-        self._database, self._hub, self._outbox = database, hub, outbox
-        self._timeout, self._clock = timeout, outbox.clock
+        self._database = database
+        self._hub = hub
+        self._outbox = outbox
+        self._timeout = timeout
+        self._clock = outbox.clock
         # who waits, and what the record says of the question
         self._waiting: dict[str, tuple[asyncio.Future[tuple[Choice, str]], dict[str, str]]] = {}
         self._always: set[tuple[str, str]] = set()  # (session, rule), for this run of exod
@@ -42,7 +45,8 @@ class Approvals:
         Raises StorageError, and CancelledError once the question is closed."""
         if rule and (session, rule) in self._always:
             return "allow", "rule"
-        id_, now = new_id(), self._clock.now_ms()
+        id_ = new_id()
+        now = self._clock.now_ms()
         expires = now + round(self._timeout * 1000)
         asked = ApprovalRequested(id_, summary, risk, tool, args, expires)
         query = "INSERT INTO approvals (id, session, created) VALUES (?, ?, ?)"
@@ -99,7 +103,9 @@ class Actions:
     """Puts hooks and approvals around the toolbox."""
 
     def __init__(self, tools: Toolbox, hooks: Hooks, approvals: Approvals) -> None:
-        self.tools, self._hooks, self._approvals = tools, hooks, approvals
+        self.tools = tools
+        self._hooks = hooks
+        self._approvals = approvals
 
     async def run(self, call: Call, context: Context) -> tuple[ToolResult, int]:
         """Return the result and the milliseconds that the tool itself took."""
@@ -130,11 +136,16 @@ class Actions:
     async def _refused(self, call: Call, context: Context, facts: dict[str, Any]) -> str:
         """Why the call is not made, "" when it may be."""
         decision = await self._hooks.decide(**facts)
-        if decision is None or decision.action == "block":
-            return "" if decision is None else f"blocked: {decision.reason}"
+        if decision is None:
+            return ""
+        if decision.action == "block":
+            return f"blocked: {decision.reason}"
         choice, by = await self._approvals.ask(
             context.session, call.tool, call.args, facts["risk"], decision.reason, decision.rule
         )
         await self._hooks.fire("post_approval_response", **facts, choice=choice, by=by)
-        why = "nobody answered the question in time" if by == "timeout" else "the person said no"
-        return f"not done: {why}" if choice == "deny" else ""
+        if choice != "deny":
+            return ""
+        if by == "timeout":
+            return "not done: nobody answered the question in time"
+        return "not done: the person said no"

@@ -68,8 +68,12 @@ class Engine:
         closed: tuple[Path, ...] = (),
         home: Home | None = None,
     ) -> None:
-        self._hub, self._model, self._settings, self._clock = hub, model, settings, clock
-        self._work, self._server = work, server
+        self._hub = hub
+        self._model = model
+        self._settings = settings
+        self._clock = clock
+        self._work = work
+        self._server = server
         self.sessions = Sessions(database, clock)
         self._database = database
         self._timers = Timers(database, clock, self._ring)
@@ -89,7 +93,11 @@ class Engine:
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
         self.context = ContextEngine(database, hub, model, settings, clock, lambda: local("aux"))
-        rounds, join = settings.count("turn.rounds"), settings.count("deltas.join_ms") / 1000
+        rules = Rules(
+            settings.count("turn.rounds"),
+            settings.count("turn.retries"),
+            join=settings.count("deltas.join_ms") / 1000,
+        )
         self._loop = Loop(
             self.sessions,
             hub,
@@ -99,7 +107,7 @@ class Engine:
             plan,
             self.context,
             opening(prompts),
-            Rules(rounds, settings.count("turn.retries"), join=join),
+            rules,
             closed,
             self._results,
         )
@@ -111,10 +119,11 @@ class Engine:
         self._closing = False
         self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
         # the command `turn.send` is answered by the method `on_turn_send`
-        names = {name: "on_" + name.replace(".", "_") for name in schema.COMMANDS}
-        self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
-            name: getattr(self, method) for name, method in names.items() if hasattr(self, method)
-        }
+        self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {}
+        for name in schema.COMMANDS:
+            method = "on_" + name.replace(".", "_")
+            if hasattr(self, method):
+                self._handlers[name] = getattr(self, method)
 
     def _remember(self, home: Home) -> Provider:
         def opens() -> Memory:
@@ -123,8 +132,10 @@ class Engine:
             return Memory(home, self._clock, SocketEmbedder(home.models_socket))
 
         def said(session: str) -> str:
-            messages = reversed(self.sessions.messages(session))
-            return next((each.text for each in messages if each.role == "user"), "")
+            for message in reversed(self.sessions.messages(session)):
+                if message.role == "user":
+                    return message.text
+            return ""
 
         def tell(code: str, text: str) -> None:
             with contextlib.suppress(HomeError):
@@ -186,7 +197,8 @@ class Engine:
         if body.protocol != schema.VERSION:
             why = f"this exod speaks {schema.VERSION}, the client {body.protocol}"
             raise refused("protocol", "agree on a protocol", why)
-        hub, live = self._hub, ["events.subscribe", *self._handlers]
+        hub = self._hub
+        live = ["events.subscribe", *self._handlers]
         return schema.HelloResult(schema.VERSION, self._server, hub.seq, live, hub.first)
 
     async def on_session_create(self, body: schema.SessionCreate) -> schema.SessionRef:
@@ -215,7 +227,8 @@ class Engine:
         self.sessions.info(body.session)
         if body.session not in self._turns and self.sessions.unanswered(body.session):
             with self._hub.commit(durable=True) as add:  # calls that a crash left without a result
-                self.sessions.mend(add, body.session, self.sessions.last_turn(body.session))
+                last = self.sessions.last_turn(body.session)
+                self.sessions.mend(add, body.session, last)
         self.context.touch(body.session)
         warms = f"prefill {body.session}"
         if body.prefill and body.session not in self._turns and not self._named(warms):
@@ -286,7 +299,8 @@ class Engine:
     async def _prefill(self, session: str) -> None:
         await self.plugins.ready()
         try:
-            await self._model.prefill("main", await self._loop.request(session, wait=False))
+            request = await self._loop.request(session, wait=False)
+            await self._model.prefill("main", request)
         except ExoError:
             return  # only speed is lost: the turn itself will say what is wrong
 
@@ -295,7 +309,9 @@ class Engine:
     async def on_turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
         self.sessions.info(body.session)
         text = spoken(body.text)
-        message = check_id(body.message) if body.message is not None else new_id()
+        message = new_id()
+        if body.message is not None:
+            message = check_id(body.message)
         if known := self.sessions.sent(body.session, message):
             return schema.TurnSendResult(True, known)
         channel = body.channel or "typed"
@@ -360,7 +376,8 @@ class Engine:
             if not waiting:
                 return
             row = waiting[0]
-            turn = Turn(session, new_id() if row.mode == "steer" else row.turn, row.text)
+            id_ = new_id() if row.mode == "steer" else row.turn
+            turn = Turn(session, id_, row.text)
             self._loop.accept(turn, row.message, row)
         except HomeError:  # the disk refuses: the hub has said so; it was accepted, so try on
             asyncio.get_running_loop().call_later(RETRY, self._next, session)
@@ -391,13 +408,17 @@ class Engine:
             await asyncio.wait({task})
         finally:
             task.cancel()
-        return lost(call) if task.cancelled() else task.result()
+        if task.cancelled():
+            return lost(call)
+        return task.result()
 
     async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
         await self.plugins.ready()
-        found = sorted(self._registry.commands.items())
-        return schema.CommandsResult([{"name": a, "description": b.description} for a, b in found])
+        rows = []
+        for name, command in sorted(self._registry.commands.items()):
+            rows.append({"name": name, "description": command.description})
+        return schema.CommandsResult(rows)
 
     async def on_command_run(self, body: schema.CommandRun) -> schema.AnyResult:
         await self.plugins.ready()
@@ -410,7 +431,9 @@ class Engine:
             result = await within(self._settings.number("tool.timeout"), work)
         except TimeoutError as error:
             raise refused("timeout", f"run {body.name}", "it took too long") from error
-        return schema.AnyResult(result if isinstance(result, dict) else {"text": str(result or "")})
+        if not isinstance(result, dict):
+            result = {"text": str(result or "")}
+        return schema.AnyResult(result)
 
     async def _plugins_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
         return {"plugins": self.plugins.records()}
@@ -430,8 +453,12 @@ class Engine:
         found = {}
         for key in body.keys if body.keys is not None else BY_NAME:
             value, origin = self._settings.origin(key)
-            more = {"unit": BY_NAME[key].unit, "meaning": BY_NAME[key].meaning}
-            found[key] = {"value": value, "origin": origin, **more}
+            found[key] = {
+                "value": value,
+                "origin": origin,
+                "unit": BY_NAME[key].unit,
+                "meaning": BY_NAME[key].meaning,
+            }
         return schema.ConfigResult(found)
 
     async def on_config_set(self, body: schema.ConfigSet) -> schema.ConfigSaved:
@@ -440,7 +467,9 @@ class Engine:
 
     def _ring(self, timer: Timer) -> None:
         code = "reminder" if timer.first else "timer"
-        text = f"{code.capitalize()}: {timer.label}" if timer.label else "Your timer is done."
+        text = "Your timer is done."
+        if timer.label:
+            text = f"{code.capitalize()}: {timer.label}"
         with self._hub.commit(durable=True) as add:
             self._timers.rung(timer)
             add(timer.session or None, Notice("info", code, text))

@@ -19,7 +19,8 @@ def erase(database: Database, needles: Needles) -> None:
     with database.transaction(durable=True) as link:
         # the index goes first, as a whole: what is taken out must be the very text that was put in
         link.execute("INSERT INTO search (search) VALUES ('delete-all')")
-        touched, blanked = set(), set()
+        touched: set[str] = set()
+        blanked: set[str] = set()
         query = "SELECT n, id, session, turn, data FROM messages"
         for n, id_, session, turn, data in link.execute(query).fetchall():
             if turn in needles.turns or any(map(needles.hit, leaves(json.loads(data)))):
@@ -32,7 +33,8 @@ def erase(database: Database, needles: Needles) -> None:
         query = "SELECT seq, session, data FROM events ORDER BY seq DESC"
         for seq, session, data in link.execute(query).fetchall():
             body = json.loads(data)["body"]
-            message, title = body.get("message"), body.get("title")
+            message = body.get("message")
+            title = body.get("title")
             turn = running[session] = body.get("turn") or running.get(session, "")
             ours = any(map(needles.hit, leaves(body))) or needles.named(title or "")
             if ours and isinstance(message, dict):
@@ -51,9 +53,9 @@ def erase(database: Database, needles: Needles) -> None:
             rows = link.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
             hit = needles.named if key == "id" else needles.hit
             found = [row[:1] for row in rows if hit(row[1])]
-            what = (
-                "UPDATE sessions SET title = ''" if table == "sessions" else f"DELETE FROM {table}"
-            )
+            what = f"DELETE FROM {table}"
+            if table == "sessions":
+                what = "UPDATE sessions SET title = ''"
             link.executemany(f"{what} WHERE {key} = ?", found)
         link.execute("INSERT INTO search (search) VALUES ('optimize')")
     database.scrub()

@@ -152,8 +152,10 @@ class Loop:
         code, why = "rounds", f"stopped after {self._rules.rounds} rounds of tools"
         for _ in range(self._rules.rounds):
             done = await self._ask(turn)
+            if not done.calls and done.reason == "length":
+                return "length"
             if not done.calls:
-                return "length" if done.reason == "length" else "end"
+                return "end"
             known = self._sessions.messages(turn.session)
             taken = {call.id for message in known for call in message.calls or []}
             calls, faults = read_calls(done.calls, taken)
@@ -174,10 +176,12 @@ class Loop:
     async def _ask(self, turn: Turn) -> Done:
         """One model call, retried and shrunk only while nothing was shown. Text goes out as it comes;
         a reply without calls is completed here."""
-        shrink, tries = 0, 0
+        shrink = tries = 0
         turn.model_called = True
         while True:
-            turn.message, turn.said, turn.shown = new_id(), "", False
+            turn.message = new_id()
+            turn.said = ""
+            turn.shown = False
             try:
                 request = await self.request(turn.session, shrink, turn.recalled.text)
                 done = await self._stream(turn, request)
@@ -190,7 +194,8 @@ class Loop:
             except ModelError as error:
                 if turn.shown or not error.retryable or tries >= self._rules.retries:
                     raise
-                await asyncio.sleep(max(self._rules.backoff * 2**tries, error.retry_after or 0))
+                backoff = self._rules.backoff * 2**tries
+                await asyncio.sleep(max(backoff, error.retry_after or 0))
                 tries += 1
         if not done.calls:
             self._store(turn, Message(turn.message, "assistant", turn.said))
@@ -221,7 +226,8 @@ class Loop:
 
             return Joiner(save, self._rules.join)
 
-        texts, reasonings = joiner(schema.MessageDelta), joiner(schema.ReasoningDelta)
+        texts = joiner(schema.MessageDelta)
+        reasonings = joiner(schema.ReasoningDelta)
         turn.joiners = [texts, reasonings]
         done: Done | None = None
         # closed here, not when the garbage is collected: a model that nobody hears must stop
@@ -233,7 +239,9 @@ class Loop:
                 turn.shown = True
                 if isinstance(event, Text):
                     turn.said += event.text
-                (texts if isinstance(event, Text) else reasonings).feed(event.text)
+                    texts.feed(event.text)
+                else:
+                    reasonings.feed(event.text)
         for each in turn.joiners:
             each.flush()
         turn.joiners = []
@@ -254,7 +262,8 @@ class Loop:
         results: list[ToolResult] = []
         try:
             for call in calls:
-                results.append(await self.act(turn.session, call, turn.id, faults.get(call.id, "")))
+                fault = faults.get(call.id, "")
+                results.append(await self.act(turn.session, call, turn.id, fault))
         finally:
             results += [lost(call) for call in calls[len(results) :]]
             self._store(turn, Message(new_id(), "tool", "", results=results))
@@ -263,7 +272,8 @@ class Loop:
     async def act(self, session: str, call: Call, turn: str = "", fault: str = "") -> ToolResult:
         """Run a call through hooks and approvals; with a `fault` it is not made. Only a call of a turn
         is told of by events; every call goes into the record."""
-        key, put = f"{turn or new_id()}:{call.id}", self._sessions.outbox.put
+        key = f"{turn or new_id()}:{call.id}"
+        put = self._sessions.outbox.put
         risk = self._actions.tools.risk(call)
         with self._hub.commit() as add:
             facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
@@ -292,7 +302,8 @@ class Loop:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
                 loop.call_soon_threadsafe(show, text)
 
-        cwd, toolsets = self._sessions.cwd(session), self._sessions.toolsets(session)
+        cwd = self._sessions.cwd(session)
+        toolsets = self._sessions.toolsets(session)
         context = Context(session, cwd, emit, self._results, self._closed, toolsets)
         outcome = await self._actions.run(call, context)
         await asyncio.sleep(0)  # output that is on its way stands before the result

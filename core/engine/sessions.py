@@ -2,7 +2,7 @@
 in the same file, so that a message and the event that tells of it are one commit.
 
 Invariant: the messages of a session form whole rounds: every assistant message with calls is followed
-by one tool message that answers each of them (`repair` mends what a crash left)."""
+by one tool message that answers each of them (`mend` adds what a crash left out)."""
 
 from __future__ import annotations
 
@@ -59,13 +59,16 @@ class Sessions:
     """Reads, and writes inside the caller's transaction (see Hub.commit)."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+        self._database = database
+        self._clock = clock
         self._cache: dict[str, tuple[int, list[Message]]] = {}  # session -> last row read, messages
-        self.index, self.outbox = Index(database), Outbox(database, clock)
+        self.index = Index(database)
+        self.outbox = Outbox(database, clock)
 
     def create(self, title: str, cwd: Path | str, toolsets: Iterable[str] | None = None) -> str:
         """Add a session row; returns its id. It sees the tools of `toolsets` only (None: all)."""
-        id_, now = new_id(), self._clock.now_ms()
+        id_ = new_id()
+        now = self._clock.now_ms()
         names = None if toolsets is None else " ".join(toolsets)
         columns = "id, title, cwd, created, updated, toolsets"
         query = f"INSERT INTO sessions ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
@@ -92,7 +95,9 @@ class Sessions:
         """What `create` was told; None for all, and for a session that is none."""
         query = "SELECT toolsets FROM sessions WHERE id = ? AND toolsets NOT NULL"
         rows = self._database.rows(query, session)
-        return frozenset(rows[0][0].split()) if rows else None
+        if not rows:
+            return None
+        return frozenset(rows[0][0].split())
 
     def messages(self, session: str) -> list[Message]:
         """All of them, oldest first; only rows that are new since the last call are decoded."""
@@ -162,18 +167,21 @@ class Sessions:
         rows = self._database.rows(query, session)
         end = len(rows)
         if at is not None:
-            end = next((n for n, row in enumerate(rows, 1) if row[0] == at), 0)
-            if not end:
+            ids = [row[0] for row in rows]
+            if at not in ids:
                 raise refused("unknown_message", f"fork at {at!r}", "the session has none such")
+            end = ids.index(at) + 1
         copies = [read_message(row[3]) for row in rows[: end + 1]]
         if len(copies) > end and not copies[end - 1].calls:
             del copies[end:]
         fork = self.create(info.title, self.cwd(session), self.toolsets(session))
         for (_, turn, created, _), copy in zip(rows, copies, strict=False):
             self.add(fork, turn, replace(copy, id=new_id()), created)
-        if mend := unanswered(copies):
-            self.add(fork, rows[len(copies) - 1][1], mend)
-        last = rows[len(copies) - 1][0] if copies else ""
+        last = ""
+        if copies:
+            last, turn, *_ = rows[len(copies) - 1]
+            if mend := unanswered(copies):
+                self.add(fork, turn, mend)
         self._database.link.execute(
             "UPDATE sessions SET parent = ?, forked_at = ?, turns ="
             " (SELECT count(DISTINCT turn) FROM messages WHERE session = ?3) WHERE id = ?3",
@@ -306,13 +314,19 @@ def lost(call: Call) -> ToolResult:
 def title_of(text: str) -> str:
     """The first words of what the person said, 40 characters at most."""
     line = " ".join(text.split())
-    return line if len(line) <= 40 else line[:39].rsplit(" ", 1)[0] + "…"
+    if len(line) <= 40:
+        return line
+    return line[:39].rsplit(" ", 1)[0] + "…"
 
 
 def added(a: Usage, b: Usage) -> Usage:
     """The sum; its cost is None until one of them had a price."""
-    pairs = zip(astuple(a), astuple(b), strict=True)
-    sums: list[Any] = [None if x is y is None else (x or 0) + (y or 0) for x, y in pairs]
+    sums: list[Any] = []
+    for x, y in zip(astuple(a), astuple(b), strict=True):
+        if x is y is None:
+            sums.append(None)
+        else:
+            sums.append((x or 0) + (y or 0))
     return Usage(*sums)
 
 

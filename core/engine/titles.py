@@ -25,9 +25,14 @@ async def word(sessions: Sessions, hub: Hub, model: Model, idle: float) -> None:
     prompt = (Path(__file__).with_name("prompts") / "title.md").read_text().strip()
     with contextlib.suppress(ExoError):  # the first words stay; the next rest tries again
         for session in sessions.untitled():
-            said = [m for m in sessions.messages(session) if m.text and m.role != "tool"][:2]
-            talk = "\n".join(f"{m.role}: {m.text[:_HEAD]}" for m in said)
-            title = clean(await _ask(model, prompt, f"{talk}\n\nTitle:")) if said else ""
+            said = []
+            for message in sessions.messages(session):
+                if message.text and message.role != "tool":
+                    said.append(f"{message.role}: {message.text[:_HEAD]}")
+            title = ""
+            if said:
+                talk = "\n".join(said[:2])
+                title = clean(await _ask(model, prompt, f"{talk}\n\nTitle:"))
             with hub.commit() as add:
                 sessions.retitle(session, title)
                 if title:
@@ -41,8 +46,10 @@ async def _ask(model: Model, prompt: str, talk: str) -> str:
 
 def clean(text: str) -> str:
     """One line of at most 40 characters without quotes and marks; "" when nothing is left."""
-    lines = (_one(line) for line in text.splitlines())
-    return next((title_of(line) for line in lines if line), "")
+    for line in text.splitlines():
+        if title := _one(line):
+            return title_of(title)
+    return ""
 
 
 def _one(line: str) -> str:

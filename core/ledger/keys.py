@@ -34,8 +34,11 @@ class Key:
 def signed(public: bytes, message: bytes, signature: bytes) -> bool:
     """Whether `signature` over `message` is by the key `public` (both lower-case hex)."""
     try:
-        raw, key = bytes.fromhex(signature.decode()), bytes.fromhex(public.decode())
-        return raw.hex().encode() == signature and crypto_sign_open(raw + message, key) == message
+        raw = bytes.fromhex(signature.decode())
+        key = bytes.fromhex(public.decode())
+        if raw.hex().encode() != signature:
+            return False
+        return crypto_sign_open(raw + message, key) == message
     except (ValueError, CryptoError):
         return False
 
@@ -50,9 +53,11 @@ def device_signed(body: Any, root: str) -> bool:
     """Whether the body of a `device` entry is well-formed and signed by the root key."""
     try:
         told = {key: body[key] for key in ("action", "device", "lc", "name")}
-        shape = body["action"] in ("enrol", "revoke") and type(body["lc"]) is int
-        signature = body["root_sig"].encode()
-        return shape and body["root"] == root and signed(root.encode(), canonical(told), signature)
+        if body["action"] not in ("enrol", "revoke") or type(body["lc"]) is not int:
+            return False
+        if body["root"] != root:
+            return False
+        return signed(root.encode(), canonical(told), body["root_sig"].encode())
     except (KeyError, TypeError, AttributeError, ValueError):
         return False
 

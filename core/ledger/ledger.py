@@ -31,7 +31,7 @@ _DROP = (
     " AND id NOT IN (SELECT id FROM events WHERE kind IN ('device', 'forget', 'checkpoint'))"
 )
 _ORDER = "ORDER BY lc, author, seq"  # of replay
-_UNKNOWN = "there is no such entry", "unknown_entry"
+
 _PAGE = 500  # entries read at once
 
 
@@ -47,7 +47,8 @@ class Ledger:
         # small pages: an entry touches seven, and a card wears by what is written
         schema = "PRAGMA page_size = 1024;\n" + Path(__file__).with_name("schema.sql").read_text()
         self._db = Database(private / "ledger.sqlite", schema, FORMAT)
-        self._clock, self._key_file = clock, home.state / "device.key"
+        self._clock = clock
+        self._key_file = home.state / "device.key"
         self._root_file = private / "keys" / "root.key"
         self._device = DeviceKey.load(self._key_file)
         if enrol and not self._reached():
@@ -59,7 +60,9 @@ class Ledger:
     @property
     def author(self) -> str:
         """The public key that this device writes under, "" when it has none."""
-        return self._device.key.public if self._device else ""
+        if self._device:
+            return self._device.key.public
+        return ""
 
     # ---- writing -------------------------------------------------------------------------------------
 
@@ -84,12 +87,16 @@ class Ledger:
         room to rewrite the file: then the bodies are gone and the next opening scrubs it."""
         with self._db.transaction(durable=True) as link:
             left = []
+            do = "see `exo ledger tail`"
             for id_ in dict.fromkeys(ids):
                 entry = self.get(id_)
-                if entry is None or entry.kind.encode() in LASTING:
-                    why, code = ("the others stand on it", "lasting") if entry else _UNKNOWN
-                    raise ExoError(f"forget {id_}", why, "see `exo ledger tail`", code=code)
-                left += [entry.id] if entry.body is not None and entry.id not in left else []
+                if entry is None:
+                    why = "there is no such entry"
+                    raise ExoError(f"forget {id_}", why, do, code="unknown_entry")
+                if entry.kind.encode() in LASTING:
+                    raise ExoError(f"forget {id_}", "the others stand on it", do, code="lasting")
+                if entry.body is not None and entry.id not in left:
+                    left.append(entry.id)
             if not left:
                 raise ExoError("forget", f"{', '.join(ids)} is forgotten already", code="forgotten")
             entry = self._write(link, [Draft("forget", {"reason": reason}, tuple(left))])[0]
@@ -102,10 +109,13 @@ class Ledger:
         """Add what others wrote (export lines, those of an author in their order); returns how many were
         new. All or nothing. Raises Broken with the first line that does not verify."""
         with self._db.transaction(durable=True) as link:
-            checker, start = Checker(link, self._trusted(link)), self.position()
+            checker = Checker(link, self._trusted(link))
+            start = self.position()
             for author, (seq, chain, lc) in self._heads().items():
                 checker.heads[author.encode()] = seq, chain.encode(), lc
-            new = sum(self._take(link, checker, row_of(line)) for line in lines)
+            new = 0
+            for line in lines:
+                new += self._take(link, checker, row_of(line))
             gone = link.execute(_DROP).rowcount if new else 0
             for row in link.execute(f"SELECT {RAW} {JOINED} WHERE e.rowid > ?", (start,)):
                 checker.check_place(row)
@@ -120,11 +130,12 @@ class Ledger:
     def get(self, id_: str) -> Entry | None:
         """The entry with that id, or the one that begins so (8 letters or more). Raises ExoError when
         several do."""
-        fits = re.fullmatch("[0-9a-f]{8,64}", id_)
-        found = self._select("WHERE e.id BETWEEN ? AND ? LIMIT 2", id_, id_ + "g") if fits else []
+        if not re.fullmatch("[0-9a-f]{8,64}", id_):
+            return None
+        found = self._select("WHERE e.id BETWEEN ? AND ? LIMIT 2", id_, id_ + "g")
         if len(found) > 1:
-            why, do = "several ids begin so", "give more letters of it"
-            raise ExoError(f"find entry {id_}", why, do, code="ambiguous")
+            do = "give more letters of it"
+            raise ExoError(f"find entry {id_}", "several ids begin so", do, code="ambiguous")
         return found[0] if found else None
 
     def entries(self, after: int = 0, kinds: Sequence[str] = ()) -> Iterator[Entry]:
@@ -156,7 +167,9 @@ class Ledger:
     def verify(self, full: bool = True, progress: Progress | None = None) -> Report:
         """Re-derive everything, or with `full` off what came since this device's last checkpoint;
         `progress` is called with how many entries are done and how many there are."""
-        left = (self._device.seq, self._device.chain) if self._device else (0, "")
+        left = 0, ""
+        if self._device:
+            left = self._device.seq, self._device.chain
         with self._db.transaction(write=False) as link:
             checker = Checker(link, self._trusted(link))
             return checker.walk(self.author.encode(), left, full, progress)
@@ -167,7 +180,8 @@ class Ledger:
         with self._db.transaction(durable=True) as link:
             # a write, so that this commit syncs the log with all that stands in it
             link.execute(f"PRAGMA user_version = {FORMAT}")
-            until, device = self.position(), self._device
+            until = self.position()
+            device = self._device
             if device and self._reached():
                 device.seq, device.chain, _ = self._head(device.key.public)
                 device.save(self._key_file)
@@ -182,44 +196,57 @@ class Ledger:
         """Add entries of this device; inside a transaction."""
         if self._device is None:
             raise HomeError("append an entry", "this device is not enrolled", "open it for writing")
-        key, author, now = self._device.key, self.author, self._clock.now_ms()
-        seq, chain, _ = self._head(author)
+        key = self._device.key
+        author = key.public.encode()
+        now = self._clock.now_ms()
+        seq, chain, _ = self._head(key.public)
         if seq < self._device.seq:
             why = "an older store was put back meanwhile"
             raise HomeError("append an entry", why, "start again: the device enrols anew")
-        lc, before = self._last_lc(), chain.encode()
+        lc = self._last_lc()
+        before = chain.encode()
         found: list[Entry] = []
         unsure = {"clock": "unsure"} if getattr(self._clock, "unsure", False) else {}
         for draft in drafts:
             names = tuple(found[ref].id if type(ref) is int else str(ref) for ref in draft.refs)
             named = _SCOPE.fullmatch(draft.scope) and all(map(_ID.fullmatch, names))
-            if not named or type(draft.ts) is not int or abs(draft.ts) >= LIMIT:
+            timed = type(draft.ts) is int and abs(draft.ts) < LIMIT
+            if not named or not timed:
                 raise ExoError(f"append {draft.kind}", "its scope, time or refs are malformed")
-            body = {**draft.body, **unsure}
-            refs = canonical(list(names)) if names else b"[]"
-            text, salt = canonical(body), secrets.token_bytes(16)
-            seq, lc, ts, kind = seq + 1, lc + 1, draft.ts or now, draft.kind.encode()
-            hashed, scope = body_hash(salt, text), draft.scope.encode()
-            id_ = entry_id(author.encode(), seq, lc, ts, scope, kind, refs, hashed)
+            seq += 1
+            lc += 1
+            ts = draft.ts or now
+            kind = draft.kind.encode()
+            scope = draft.scope.encode()
+            refs = canonical(list(names))
+            body = draft.body | unsure
+            text = canonical(body)
+            salt = secrets.token_bytes(16)
+            hashed = body_hash(salt, text)
+            id_ = entry_id(author, seq, lc, ts, scope, kind, refs, hashed)
             before = chained(before, id_)
             sig = key.sign(before).encode()
-            row = id_, author.encode(), seq, lc, ts, scope, kind, refs, hashed, before, sig
+            row = id_, author, seq, lc, ts, scope, kind, refs, hashed, before, sig
             stored = _insert(link, (*row, salt, text))
-            stored[7:] = names, *stored[8:], salt, body
+            stored[7] = names
+            stored += salt, body
             found.append(Entry(*stored))
         return found
 
     def _take(self, link: sqlite3.Connection, checker: Checker, row: Row) -> bool:
         """Add one entry of somebody else; False when it is here already."""
-        if row[2] <= checker.heads.get(row[1], (0,))[0]:
+        author, seq = row[1:3]
+        if seq <= checker.heads.get(author, (0,))[0]:
             query = "SELECT CAST (id AS BLOB) FROM events WHERE author = ? AND seq = ?"
-            same = link.execute(query, (row[1].decode(), row[2])).fetchone() == row[:1]
-            need(same, row, "another entry has this number here")
+            here = link.execute(query, (author.decode(), seq)).fetchone()
+            need(here == row[:1], row, "another entry has this number here")
             return False
         checker.check(row)
         checker.learn(row)
         bare = row[0] in checker.forgotten and row[6] not in LASTING
-        _insert(link, (*row[:12], None) if bare else row)
+        if bare:
+            row = *row[:12], None
+        _insert(link, row)
         return True
 
     def _select(self, which: str, *values: object) -> list[Entry]:
@@ -234,7 +261,9 @@ class Ledger:
         """Number, chain and lc of an author's last entry."""
         query = "SELECT seq, chain, lc FROM events WHERE author = ? ORDER BY seq DESC LIMIT 1"
         found: list[tuple[int, str, int]] = self._db.rows(query, author)
-        return found[0] if found else (0, START.decode(), 0)
+        if found:
+            return found[0]
+        return 0, START.decode(), 0
 
     def _last_lc(self) -> int:
         return int(self._db.rows("SELECT ifnull(max(lc), 0) FROM events")[0][0])
@@ -242,14 +271,18 @@ class Ledger:
     def _reached(self) -> bool:
         """Whether this device has written here, and nothing of what left it is missing."""
         device = self._device
-        if device is None or not self._head(device.key.public)[0]:
+        if device is None:
             return False
+        author = device.key.public
         query = "SELECT 1 FROM events WHERE author = ? AND seq = ? AND chain = ?"
-        known = device.key.public, device.seq, device.chain
-        return not device.seq or bool(self._db.rows(query, *known))
+        if device.seq:
+            return bool(self._db.rows(query, author, device.seq, device.chain))
+        return self._head(author)[0] > 0
 
     def _enrol(self, link: sqlite3.Connection, name: str) -> None:
-        old, root, empty = self._device, load_root(self._root_file), not self.position()
+        old = self._device
+        root = load_root(self._root_file)
+        empty = not self.position()
         if root is None and empty:
             root = make_root(self._root_file)
         devices = Checker(link, root.public if root else "").devices
@@ -270,8 +303,11 @@ class Ledger:
         if root := load_root(self._root_file):
             return root.public
         query = f"SELECT body {JOINED} WHERE kind = 'device' AND json_valid (body) {_ORDER} LIMIT 1"
-        found = link.execute(f"SELECT CAST (json_extract (body, '$.root') AS BLOB) FROM ({query})")
-        return ((found.fetchone() or [None])[0] or b"").decode(errors="replace")
+        query = f"SELECT CAST (json_extract (body, '$.root') AS BLOB) FROM ({query})"
+        row = link.execute(query).fetchone()
+        if row is None or row[0] is None:
+            return ""
+        return str(row[0], errors="replace")
 
     def _pages(self, after: int, until: int, kinds: Sequence[str] = ()) -> Iterator[Row]:
         """Rows in the order of replay, read a page at a time."""
@@ -286,7 +322,8 @@ class Ledger:
         last: tuple[object, ...] = (0, "", 0)
         while rows := self._db.rows(query, *last, *more):
             yield from rows
-            last = rows[-1][3], rows[-1][1], rows[-1][2]
+            author, seq, lc = rows[-1][1:4]
+            last = lc, author, seq
 
 
 def _insert(link: sqlite3.Connection, row: Row) -> list[Any]:

@@ -35,15 +35,18 @@ class Mirror:
             refs = [known[name] for name in parents if name in known][:1]
             known |= dict.fromkeys(own, len(drafts))
             drafts.append(Draft(row.kind, row.body, tuple(refs), ts=row.ts))
-            done = row.kind == "outcome" and row.body.get("ok")
-            if text := self._noted(row, rows) if done else "":
+            if text := self._noted(row, rows):
                 body = {"text": text, "channel": "typed"}
                 here = len(drafts) - 1
                 drafts.append(Draft("note", body, (here,), ts=row.ts))
-        entries = self._ledger.append(*drafts) if drafts else []
+        entries: list[Entry] = []
+        if drafts:
+            entries = self._ledger.append(*drafts)
         self._known = {}
         for name, at in known.items():
-            self._known[name] = entries[at].id if type(at) is int else str(at)
+            if type(at) is int:
+                at = entries[at].id
+            self._known[name] = str(at)
         return entries
 
     def last(self, session: str) -> str:
@@ -61,17 +64,27 @@ class Mirror:
         return self._known
 
     def _noted(self, row: Row, rows: Sequence[Row]) -> str:
-        """The text of a note that was taken by this call, "" when it was another tool."""
+        """The text of the note whose taking `row` tells of, "" when it tells of something else."""
+        if row.kind != "outcome" or not row.body.get("ok"):
+            return ""
         name = f"action/{row.turn}/{row.body.get('call')}"
         entry = self._ledger.get(self._names().get(name, ""))
-        bodies = (each.body for each in rows if _names(each.kind, each.body)[0][0] == name)
-        body = next(bodies, entry and entry.body) or {}
-        return str(json.loads(body["args"]).get("text", "")) if body.get("tool") == "note" else ""
+        body = entry and entry.body
+        for each in rows:
+            own, _ = _names(each.kind, each.body)
+            if own[0] == name:
+                body = each.body
+                break
+        if not body or body.get("tool") != "note":
+            return ""
+        return str(json.loads(body["args"]).get("text", ""))
 
 
 def _names(kind: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The names of an entry, its own first, and those of what it may refer to, the nearest first."""
-    turn, session, call = (body.get(name, "") for name in ("turn", "session", "call"))
+    turn = body.get("turn", "")
+    session = body.get("session", "")
+    call = body.get("call", "")
     said = [f"turn/{turn}"] if turn else [f"session/{session}"]
     if kind == "utterance":
         return [f"utterance/{body.get('message')}", f"turn/{turn}", f"session/{session}"], []
@@ -79,5 +92,6 @@ def _names(kind: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
         return [f"approval/{body.get('request')}"], said
     if kind == "verdict":
         return [f"verdict/{turn}/{body.get('via')}"], [f"outcome/{turn}/", *said]
-    made_by = [f"action/{turn}/{call}"] if kind == "outcome" else []
-    return [f"{kind}/{turn}/{call}"], [*made_by, *said]
+    if kind == "outcome":
+        said = [f"action/{turn}/{call}", *said]
+    return [f"{kind}/{turn}/{call}"], said

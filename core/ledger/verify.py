@@ -49,9 +49,10 @@ class Broken(HomeError):
     code = "fault"
 
     def __init__(self, author: bytes, seq: int, id_: bytes, what: str) -> None:
-        words = author.decode(errors="replace"), seq, id_.decode(errors="replace"), what
-        self.fault = Fault(*words)
-        super().__init__(f"verify entry {seq} of {words[0]} {words[2]}".rstrip(), what)
+        whose = author.decode(errors="replace")
+        entry = id_.decode(errors="replace")
+        self.fault = Fault(whose, seq, entry, what)
+        super().__init__(f"verify entry {seq} of {whose} {entry}".rstrip(), what)
 
 
 def need(good: object, row: Row, what: str) -> None:
@@ -79,13 +80,22 @@ class Checker:
 
     def learn(self, row: Row) -> None:
         """Take in an enrolment, a revocation or a forgetting; what is not well-formed counts for nothing."""
-        value = _value(row[7 if row[6] == b"forget" else 12])
-        if row[6] == b"forget" and type(value) is list:
-            self.forgotten.update(str(each).encode(errors="replace") for each in value)
-        elif row[6] == b"device" and device_signed(value, self.root):
-            device, lc, enrol = value["device"].encode(), value["lc"], value["action"] == "enrol"
+        kind, refs, body = row[6], row[7], row[12]
+        if kind == b"forget":
+            ids = _value(refs)
+            if type(ids) is list:
+                self.forgotten.update(str(each).encode(errors="replace") for each in ids)
+        elif kind == b"device":
+            value = _value(body)
+            if not device_signed(value, self.root):
+                return
+            device = value["device"].encode()
             first, last = self.devices.get(device, _NEVER)
-            self.devices[device] = (min(first, lc), last) if enrol else (first, min(last, lc))
+            if value["action"] == "enrol":
+                first = min(first, value["lc"])
+            else:
+                last = min(last, value["lc"])
+            self.devices[device] = first, last
 
     def check(self, row: Row) -> None:
         """Raise Broken unless the next entry of its author follows and is signed by it."""
@@ -98,20 +108,23 @@ class Checker:
         need(chained(before, id_) == chain, row, "its chain does not follow from the entry before")
         need(signed(author, chain, sig), row, "its signature is not by its author")
         need(lc > known, row, "its clock does not go on from the entry before")
-        good = body is None or body_hash(salt or b"", body) == hashed
-        need(good, row, "its body is not the one that was signed")
+        if body is not None:
+            good = body_hash(salt or b"", body) == hashed
+            need(good, row, "its body is not the one that was signed")
         if kind == b"device":
             need(device_signed(_value(body), self.root), row, "the root key did not sign it")
         self.heads[author] = seq, chain, lc
 
     def check_place(self, row: Row) -> None:
         """Raise Broken unless its author may sign, and its body is there or was forgotten."""
+        lc, body = row[3], row[12]
         first, last = self.devices.get(row[1], _NEVER)
-        need(first <= row[3], row, "its author's key is not enrolled")
-        need(row[3] <= last, row, "its author's key was revoked")
-        gone = row[0] in self.forgotten and row[6] not in LASTING
-        need(gone or row[12] is not None, row, "its body is missing, and was not forgotten")
-        need(not gone or row[12] is None, row, "it was forgotten, but its body is here")
+        need(first <= lc, row, "its author's key is not enrolled")
+        need(lc <= last, row, "its author's key was revoked")
+        if row[0] in self.forgotten and row[6] not in LASTING:
+            need(body is None, row, "it was forgotten, but its body is here")
+        else:
+            need(body is not None, row, "its body is missing, and was not forgotten")
 
     def walk(
         self, own: bytes, left: tuple[int, str], full: bool, progress: Progress | None = None
@@ -125,15 +138,19 @@ class Checker:
             fault = error.fault
         except (sqlite3.DatabaseError, OverflowError, ValueError) as error:
             fault = Fault("", 0, "", f"the file is damaged: {error}")
-        good = {author.decode(errors="replace"): head[0] for author, head in self.heads.items()}
+        good = {}
+        for author, (seq, _, _) in self.heads.items():
+            good[author.decode(errors="replace")] = seq
         return Report(fault is None, good, fault)
 
     def _walk(self, own: bytes, full: bool, progress: Progress, left: tuple[int, str]) -> None:
         query = f"SELECT {RAW} {JOINED} WHERE {MINE} AND"
-        last = f"{query} kind = 'checkpoint' ORDER BY seq DESC LIMIT 1"
-        for row in [] if full else self.link.execute(last, (own,)).fetchall():
-            self._known(row, start=True)  # the walk verifies that entry itself
-        done, total = 0, self.link.execute("SELECT count(*) FROM events").fetchone()[0]
+        if not full:
+            last = f"{query} kind = 'checkpoint' ORDER BY seq DESC LIMIT 1"
+            for row in self.link.execute(last, (own,)).fetchall():
+                self._known(row, start=True)  # the walk verifies that entry itself
+        done = 0
+        (total,) = self.link.execute("SELECT count(*) FROM events").fetchone()
         authors = "SELECT DISTINCT CAST (author AS BLOB) FROM events ORDER BY author"
         later: Broken | None = None
         for (author,) in self.link.execute(authors).fetchall():
@@ -183,22 +200,29 @@ class Checker:
         query = "SELECT CAST (id AS BLOB) FROM bodies WHERE id NOT IN (SELECT id FROM events)"
         for (id_,) in self.link.execute(query):
             raise Broken(b"", 0, id_, "a body that belongs to no entry")
-        found = self.link.execute("PRAGMA integrity_check (1)").fetchone()[0]
+        (found,) = self.link.execute("PRAGMA integrity_check (1)").fetchone()
         need(found == "ok", (b"", b"", 0), f"the file is damaged: {found}")
 
 
 def row_of(line: dict[str, Any]) -> Row:
     """An export line as the columns of RAW. Raises Broken when it is malformed."""
     try:
-        event, salt, body = line["event"], line["salt"], line["body"]
-        if {key: type(value) for key, value in event.items()} != _FIELDS or event["v"] != 1:
+        event = line["event"]
+        salt = line["salt"]
+        body = line["body"]
+        fields = {key: type(value) for key, value in event.items()}
+        if fields != _FIELDS or event["v"] != 1:
             raise ValueError("its fields are not those of an envelope")
-        if body is not None:
+        if body is None:
+            salt = None
+        else:
             parse(body)
+            salt = bytes.fromhex(salt)
         canonical(event)
-        said = {**event, **{key: str(line[key]) for key in ("id", "chain", "sig")}}
+        said = event | {"salt": salt, "body": body}
+        for key in ("id", "chain", "sig"):
+            said[key] = str(line[key])
         said["refs"] = canonical(event["refs"]).decode()
-        said |= {"salt": None if body is None else bytes.fromhex(salt), "body": body}
         row = (said[name] for name in COLUMNS.replace("e.", "").split(", "))
         return tuple(each.encode() if type(each) is str else each for each in row)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
