@@ -1,0 +1,53 @@
+"""The commands on the files themselves, without exod."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from contextlib import closing
+from pathlib import Path
+
+from exo.core.base.clock import SystemClock
+from exo.core.base.home import Home
+from exo.core.engine.sessions import Sessions, open_database
+from exo.core.ledger.ledger import Ledger
+from exo.core.retrieve.memory import Memory
+from exo.tools import memory as commands
+
+
+def kept(home: Home, *texts: str) -> list[str]:
+    memory = Memory(home, SystemClock())
+    ids = [memory.remember(text)["id"] for text in texts]
+    memory.close()
+    return ids
+
+
+def forget(home: Home, id_: str) -> int:
+    return commands.forget(argparse.Namespace(home=str(home.root), id=id_, json=True))
+
+
+def test_what_waits_for_the_record_is_taken_in_before_anything_is_forgotten(tmp_path: Path) -> None:
+    home = Home(tmp_path / "h").make()
+    [id_] = kept(home, "my aunt is called Quexmoor")
+    with closing(open_database(home.sessions_db)) as database, database.transaction():
+        said = {"message": "m1234567", "channel": "typed", "text": "Quexmoor is a town too"}
+        Sessions(database, SystemClock()).outbox.put("utterance", "m1234567", "s", "t", **said)
+    assert forget(home, id_) == 0
+    with closing(Ledger(home, SystemClock(), enrol=False)) as ledger:
+        bodies = [entry.body or {} for entry in ledger.entries(kinds=("utterance",))]
+    assert [body["text"] for body in bodies] == ["Quexmoor is a town too"]
+
+
+def test_two_that_forget_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    home = Home(tmp_path / "h").make()
+    ids = kept(home, "my cat is called Plum", "my dog is called Quince", "my cow is called Fig")
+    codes: list[int] = []
+    threads = [
+        threading.Thread(target=lambda id_=id_: codes.append(forget(home, id_)))  # type: ignore[misc]
+        for id_ in ids
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == [0, 0, 0]
