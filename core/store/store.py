@@ -192,7 +192,8 @@ class Store(Keeper):
     # ---- reading -------------------------------------------------------------------------------------
 
     def nodes(self) -> list[Node]:
-        """Every node that parses and whose id is its own, also those that hold no longer; by id."""
+        """Every node that parses and whose id is its own (of several the file that is named so), also those
+        that hold no longer; by id."""
         return self._nodes("")
 
     def node(self, id_: str) -> Node | None:
@@ -278,7 +279,8 @@ class Store(Keeper):
     def _stem(self, id_: str) -> str:
         """The name of a node's file. Raises ExoError when there is no such node."""
         self._must(id_)
-        return str(self._rows("SELECT stem FROM files WHERE id = ?", id_)[0][0])
+        query = "SELECT stem FROM files WHERE id = ? ORDER BY stem <> id"
+        return str(self._rows(query, id_)[0][0])
 
     def _trust(self, channel: str, refs: Sequence[str], node: Node) -> str:
         """The worst of the channel and of what the belief was made from."""
@@ -299,9 +301,10 @@ class Store(Keeper):
         return next(filter(None, (self.node(id_) for (id_,) in ids)), None)
 
     def _nodes(self, where: str, *values: object) -> list[Node]:
-        columns, once = "path, data, trust, ts", "GROUP BY id HAVING count(*) = 1 ORDER BY id"
-        rows = self._rows(f"SELECT {columns} FROM files WHERE id <> '' {where} {once}", *values)
-        return [replace(parse(path, data), trust=trust, ts=ts) for path, data, trust, ts in rows]
+        once = "GROUP BY id HAVING count(*) = 1 OR sum(stem = id) = 1 ORDER BY id"
+        query = "SELECT path, data, trust, ts, max(stem = id) FROM files WHERE id <> ''"
+        rows = self._rows(f"{query} {where} {once}", *values)
+        return [replace(parse(path, data), trust=trust, ts=ts) for path, data, trust, ts, _ in rows]
 
 
 def _item_body(each: NewItem, source: str) -> dict[str, Any]:

@@ -391,3 +391,59 @@ def test_what_was_said_last_in_a_session_is_known_after_a_restart(home: Home) ->
     last = memory.ledger.get(memory.mirror.last("s"))
     assert last is not None and last.body is not None and last.body["text"] == "words 2"
     memory.close()
+
+
+@pytest.mark.parametrize("edits", [0, 5])
+def test_a_record_that_is_lost_takes_nothing_of_what_the_files_still_say(
+    home: Home, edits: int
+) -> None:
+    memory = Memory(home, SystemClock())
+    kept = memory.remember("my violin is in the attic")["id"]
+    rule = memory.rule("Never shout at me")["id"]
+    memory.close()
+    for path in (home.store / "private").glob("ledger.sqlite*"):
+        path.unlink()
+    for number in range(edits):
+        (home.store / "nodes" / f"hand{number}.md").write_text("by hand")
+    memory = Memory(home, SystemClock())
+    memory.remember("my cat is called Plum")
+    assert memory.recall("where is my violin").hits[0].id == kept
+    assert f"Never shout at me [{rule}]" in memory.store.pack()
+    memory.close()
+
+
+def test_a_damaged_index_is_begun_again_and_finds_all(home: Home) -> None:
+    memory = Memory(home, SystemClock())
+    for number in range(30):
+        memory.remember(f"my violin number {number} is in the attic")
+    memory.close()
+    index = home.store / "private" / "index.sqlite"
+    data = index.read_bytes()
+    for page in range(1, len(data) // 4096):
+        index.write_bytes(data[: 4096 * page] + b"\x5a" * 2000 + data[4096 * page + 2000 :])
+        memory = Memory(home, SystemClock())
+        found = memory.remember(f"the ladder of page {page} is red")["id"]
+        assert found in [hit.id for hit in memory.recall(f"ladder page {page}", k=50).hits]
+        memory.close()
+
+
+def test_arguments_of_any_make_are_refused_in_words(memory: Memory) -> None:
+    memory.remember("my cat is called Plum")
+    for verb, args in (
+        ("recall", {"query": 5}),
+        ("recall", {"query": ["cat"]}),
+        ("recall", {"query": "cat", "k": "many"}),
+        ("recall", {"query": "cat", "k": 2.5}),
+        ("recall", {"query": "cat", "at": 5}),
+        ("recall", {"query": "cat", "min_trust": "king"}),
+        ("recall", {"query": "cat", "budget": "all"}),
+        ("remember", {"text": None}),
+        ("remember", {"text": "a cat", "refs": "x"}),
+        ("rule", {"text": ["never"]}),
+        ("why", {"id": ["a"]}),
+        ("status", {"more": "x"}),
+    ):
+        with pytest.raises(ExoError, match=f"memory.query {verb}"):
+            memory.query(verb, dict[str, Any](args))
+    for at in ("9999-12-31", "9999-12-31T23:59:59+14:00", "1969-12-31"):
+        memory.query("recall", {"query": "cat", "at": at})

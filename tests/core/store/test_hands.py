@@ -304,3 +304,14 @@ def test_edits_refer_to_what_stands_in_them(bench: Any, node: Any) -> None:
     bench.write("PACK.md", bench.read("PACK.md") + b"- mine too\n")
     bench.store.sync()
     assert set(bench.ledger.newest(1)[0].refs) == {first, bench.store.entry_of(rule.id)[0]}
+
+
+def test_a_copy_of_a_node_does_not_hide_it(bench: Any) -> None:
+    node = bench.store.remember("My box is blue")
+    bench.write(node.path.replace(node.id, "copy"), bench.read(node.path))
+    bench.store.sync()
+    assert [each.path for each in bench.store.nodes()] == [node.path]
+    assert bench.store.node(node.id).path == node.path
+    assert "nodes/facts/copy.md" in {row.path for row in bench.store.views.faults()}
+    bench.store.retire(node.id)
+    assert "valid_until" in bench.read(node.path).decode()
