@@ -144,17 +144,18 @@ def _forget_here(memory: Any, home: Home, id_: str) -> list[str]:
     from exo.core.engine.erase import erase
     from exo.core.engine.sessions import Sessions, open_database
     from exo.core.retrieve.forget import forget as forget_all
+    from exo.core.server.hub import Hub
 
     lock = _locked(home)
     database = open_database(home.sessions_db)
     try:
+        hub = Hub(database, SystemClock(), sys.maxsize)
         outbox = Sessions(database, SystemClock()).outbox
-        while (
-            rows := outbox.rows()
-        ):  # what was said is in the record before it is asked what else says it
+        # what was said is in the record before it is asked what else says it
+        while rows := outbox.rows():
             memory.write(rows)
             outbox.done(rows)
-        gone: list[str] = forget_all(memory, home, id_, lambda needles: erase(database, needles))
+        gone: list[str] = forget_all(memory, home, id_, lambda each: erase(database, hub, each))
         return gone
     finally:
         database.close()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import threading
 from contextlib import closing
 from pathlib import Path
 
 from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
-from exo.core.engine.sessions import Sessions, open_database
+from exo.core.engine.sessions import Sessions, Waiting, open_database
 from exo.core.ledger.ledger import Ledger
 from exo.core.retrieve.memory import Memory
 from exo.tools import memory as commands
@@ -36,6 +37,25 @@ def test_what_waits_for_the_record_is_taken_in_before_anything_is_forgotten(tmp_
     with closing(Ledger(home, SystemClock(), enrol=False)) as ledger:
         bodies = [entry.body or {} for entry in ledger.entries(kinds=("utterance",))]
     assert [body["text"] for body in bodies] == ["Quexmoor is a town too"]
+
+
+def test_the_turn_of_a_queued_message_that_is_forgotten_ends(tmp_path: Path) -> None:
+    home = Home(tmp_path / "h").make()
+    with closing(open_database(home.sessions_db)) as database:
+        sessions = Sessions(database, SystemClock())
+        with database.transaction():
+            session = sessions.create("", tmp_path, None)
+            text = "my aunt is called Quexmoor"
+            sessions.wait(session, Waiting("t1", "m1234567", text, "queue"), "typed")
+        memory = Memory(home, SystemClock())
+        memory.write(sessions.outbox.rows())
+        [said] = memory.ledger.entries(kinds=("utterance",))
+        memory.close()
+        assert forget(home, said.id) == 0
+        assert sessions.waiting(session) == [] and sessions.sent(session, "m1234567") == "t1"
+        [[data]] = database.rows("SELECT data FROM events WHERE session = ?", session)
+    event = json.loads(data)
+    assert event["type"] == "turn.completed" and event["body"]["turn"] == "t1"
 
 
 def test_two_that_forget_at_once_wait_for_each_other(tmp_path: Path) -> None:

@@ -393,6 +393,22 @@ def test_what_was_said_last_in_a_session_is_known_after_a_restart(home: Home) ->
     memory.close()
 
 
+def test_the_turn_of_a_queued_message_that_is_forgotten_ends(exod: Client, home: Home) -> None:
+    session = exod.call("session.create")["session"]
+    more = {"session": session, "mode": "queue", "message": "b" * 16}
+    exod.call("turn.send", session=session, text="!words 400\n!delay 0.02\na story")
+    turn = exod.call("turn.send", text="my aunt is called Quexmoor", **more)["turn"]
+    query(exod, "status")  # what was said is in the record then
+    query(exod, "forget", id=_events_with(home, ("quexmoor",))[0])
+    for event in exod.events(0, session):
+        if event["type"] == "turn.completed":
+            assert (event["body"]["turn"], event["body"]["stop_reason"]) == (turn, "interrupted")
+            break
+    assert exod.call("turn.send", text="again", **more)["turn"] == turn
+    exod.call("turn.interrupt", session=session)
+    assert {each for each in traces(home.root, ("quexmoor",)) if "forget.json" not in each} == set()
+
+
 @pytest.mark.parametrize("edits", [0, 5])
 def test_a_record_that_is_lost_takes_nothing_of_what_the_files_still_say(
     home: Home, edits: int
