@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import pytest
 from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
 from exo.core.engine.sessions import Sessions, Waiting, open_database
 from exo.core.ledger.ledger import Ledger
 from exo.core.retrieve.memory import Memory
+from exo.tools import cli
 from exo.tools import memory as commands
 
 
@@ -56,6 +61,27 @@ def test_the_turn_of_a_queued_message_that_is_forgotten_ends(tmp_path: Path) -> 
         [[data]] = database.rows("SELECT data FROM events WHERE session = ?", session)
     event = json.loads(data)
     assert event["type"] == "turn.completed" and event["body"]["turn"] == "t1"
+
+
+def test_a_line_that_is_no_question_is_answered_and_the_next_ones_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(tmp_path / "h").make()
+    kept(home, "my cat is called Plum")
+    good = b'{"id": 1, "query": "my cat"}'
+    bad = [b"my cat", b"[1]", b"\xff", b"[" * 100_000, b'{"id": 2, "query": 5}', b'{"at": "never"}']
+    bad += [rb'{"id": "\ud800", "query": null}']
+
+    def asked(*lines: bytes) -> tuple[int, list[dict[str, Any]]]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(lines))))
+        code = cli.main(["recall", "--stdin", "--home", str(home.root)])
+        return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    code, found = asked(*bad, b"", good)
+    assert code == 1 and [set(each) for each in found[:-1]] == [{"id", "error"}] * len(bad)
+    assert [each["id"] for each in found] == [None, None, None, None, 2, None, "?", 1]
+    assert found[-1]["hits"]
+    assert asked(good)[0] == 0
 
 
 def test_two_that_forget_at_once_wait_for_each_other(tmp_path: Path) -> None:
