@@ -61,6 +61,10 @@ class Ledger:
         """The public key that this device writes under, "" when it has none."""
         return self._device.key.public if self._device else ""
 
+    def blind(self, text: str) -> str:
+        """A hash of `text` that only this device can make, "" when it has no key."""
+        return self._device.key.blind(text) if self._device else ""
+
     # ---- writing -------------------------------------------------------------------------------------
 
     def append(self, *drafts: Draft, durable: bool = True) -> list[Entry]:

@@ -6,7 +6,6 @@ Invariant: what was written is found by the next call; nothing that was forgotte
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -100,7 +99,7 @@ class Memory:
         if not self.index.revision:  # it was damaged and begun again
             return self.recall(query, at, **asked)
         body = {
-            "query_hash": hashlib.sha256(query.encode("utf-8", "replace")).hexdigest(),
+            "query_hash": self.ledger.blind(query),
             "ids": [hit.id for hit in found.hits],
             "abstained": found.abstain,
             "tokens": found.tokens,
