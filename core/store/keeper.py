@@ -201,6 +201,9 @@ class Keeper:
             self._ledger.append(self._first(answers or {}), *edits)
             (self.folder / MANIFEST).unlink(missing_ok=True)
         self._known = True
+        with contextlib.suppress(OSError):  # the folder of another user, or no history yet
+            self.folder.chmod(0o700)
+            self._history.git.chmod(0o700)
         if found == 1 or not begun:
             self._rebuild()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -441,6 +442,36 @@ def test_a_damaged_index_is_begun_again_and_finds_all(home: Home) -> None:
         found = memory.remember(f"the ladder of page {page} is red")["id"]
         assert found in [hit.id for hit in memory.recall(f"ladder page {page}", k=50).hits]
         memory.close()
+
+
+def test_only_the_person_can_look_into_the_store(tmp_path: Path) -> None:
+    home, store = tmp_path / "home", tmp_path / "home" / "store"
+    home.mkdir(0o755)
+    for _ in range(2):
+        memory = Memory(Home(home), SystemClock())
+        memory.remember("my cat is called Plum")
+        memory.close()
+        modes = {each: each.stat().st_mode & 0o077 for each in (store, *store.rglob("*"))}
+        assert (store / ".git" / "HEAD") in modes and not any(modes.values()), modes
+        for each in (store, store / ".git"):  # as an older Exo or a copy has left it
+            each.chmod(0o755)
+            assert each.stat().st_mode & 0o077
+
+
+def test_what_was_asked_cannot_be_guessed_from_the_record(memory: Memory, tmp_path: Path) -> None:
+    memory.remember("my cat is called Plum")
+    other = Memory(Home(tmp_path / "other"), SystemClock())
+    other.remember("my cat is called Plum")
+    for each in (memory, memory, other):
+        each.recall("my cat")
+    hashes = [
+        (entry.body or {})["query_hash"]
+        for each in (memory, other)
+        for entry in each.ledger.entries(kinds=("retrieval",))
+    ]
+    other.close()
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert hashlib.sha256(b"my cat").hexdigest() not in hashes
 
 
 def test_arguments_of_any_make_are_refused_in_words(memory: Memory) -> None:
