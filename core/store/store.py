@@ -18,7 +18,7 @@ from exo.core.ledger.entry import Draft, Entry
 from exo.core.retrieve.document import Document
 from exo.core.store import words as rules
 from exo.core.store.keeper import BATCH, Keeper
-from exo.core.store.nodes import LIMIT, Node, node_of, parse, table_of
+from exo.core.store.nodes import LIMIT, Node, node_of, parse, table_of, text_of
 from exo.core.store.replay import Item, answered, item_id, node_id
 
 _ROUTE = re.compile(
@@ -105,9 +105,14 @@ class Store(Keeper):
 
     def rule(self, text: str, *, channel: str = "typed", refs: Sequence[str] = ()) -> Node:
         """Make a standing rule in the person's own words: it is in the pack of the next request. From a
-        channel that is not the person's it becomes a node and nothing more."""
+        channel that is not the person's it becomes a node and nothing more. Raises ExoError where the pack
+        cannot be written, BadNode where it does not parse."""
         with self._writing():
             text = self._worded(text, "keep a rule")
+            if (pack := self.views.read("PACK.md")) is None:
+                what = f"write the rule into {self.folder / 'PACK.md'}"
+                raise ExoError(what, "something else lies in its place", "move it, then try again")
+            text_of("PACK.md", pack)
             if same := self._same(text, "rule-"):
                 return same
             entry = self._append(Draft("rule", {"text": text, "channel": channel}, tuple(refs)))
