@@ -16,6 +16,7 @@ from exo.core.base.errors import AlreadyRunning, ExoError, ProtocolError, Servic
 from exo.core.base.files import ProcessLock
 from exo.core.base.home import Home, models_folder
 from exo.core.base.unix import reachable
+from exo.core.protocol.codec import sendable
 from exo.core.retrieve.document import Embedder
 from exo.tools.transcript import visible
 
@@ -25,7 +26,8 @@ READ = 20.0  # seconds that a recall may spend on embedding what is new
 
 
 def recall(options: argparse.Namespace) -> int:
-    """Search; with --stdin one question a line, in and out."""
+    """Search; with --stdin one question a line, in and out: one that fails is answered by its error."""
+    failed = 0
     given = {"k": options.k, "at": options.at, "min_trust": options.min_trust}
     with _memory(Home.find(options.home)) as ask:
         if not options.stdin:
@@ -33,13 +35,17 @@ def recall(options: argparse.Namespace) -> int:
                 raise ExoError("recall", "there is no question", "give one, or use --stdin")
             _show(ask("recall", {"query": options.query, **given}), options.json)
             return 0
-        for line in sys.stdin:
-            if line.strip():
+        for line in filter(bytes.strip, sys.stdin.buffer):
+            asked: dict[str, Any] = {}
+            try:
                 asked = _asked(line)
                 extra = {"at": asked["at"]} if asked.get("at") else {}
-                found = ask("recall", {"query": str(asked.get("query", "")), **given, **extra})
-                print(json.dumps({"id": asked.get("id"), **found}, ensure_ascii=False), flush=True)
-    return 0
+                found = ask("recall", {"query": asked.get("query", ""), **given, **extra})
+            except ExoError as error:
+                found, failed = {"error": str(error)}, 1
+            answer = json.dumps({"id": asked.get("id"), **found}, ensure_ascii=False)
+            print(sendable(answer), flush=True)
+    return failed
 
 
 def remember(options: argparse.Namespace) -> int:
@@ -86,13 +92,14 @@ def _kept(verb: str, args: dict[str, Any], options: argparse.Namespace) -> int:
     return 0
 
 
-def _asked(line: str) -> dict[str, Any]:
+def _asked(line: bytes) -> dict[str, Any]:
+    what = f"read {line.strip()[:80].decode(errors='replace')!r}"
     try:
         asked = json.loads(line)
-    except ValueError as error:
-        raise ExoError(f"read {line.strip()[:80]!r}", f"it is no JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ExoError(what, f"it is no JSON: {error}") from error
     if not isinstance(asked, dict):
-        raise ExoError(f"read {line.strip()[:80]!r}", "one JSON object a line is wanted")
+        raise ExoError(what, "one JSON object a line is wanted")
     return asked
 
 
@@ -144,17 +151,18 @@ def _forget_here(memory: Any, home: Home, id_: str) -> list[str]:
     from exo.core.engine.erase import erase
     from exo.core.engine.sessions import Sessions, open_database
     from exo.core.retrieve.forget import forget as forget_all
+    from exo.core.server.hub import Hub
 
     lock = _locked(home)
     database = open_database(home.sessions_db)
     try:
+        hub = Hub(database, SystemClock(), sys.maxsize)
         outbox = Sessions(database, SystemClock()).outbox
-        while (
-            rows := outbox.rows()
-        ):  # what was said is in the record before it is asked what else says it
+        # what was said is in the record before it is asked what else says it
+        while rows := outbox.rows():
             memory.write(rows)
             outbox.done(rows)
-        gone: list[str] = forget_all(memory, home, id_, lambda needles: erase(database, needles))
+        gone: list[str] = forget_all(memory, home, id_, lambda each: erase(database, hub, each))
         return gone
     finally:
         database.close()

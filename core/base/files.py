@@ -18,7 +18,9 @@ from exo.core.base.errors import AlreadyRunning, storage_error
 def make_folder(path: Path, mode: int = 0o700) -> Path:
     """Make `path` with its parents, `mode` on what is made. Raises StorageError."""
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=mode)
+        missing = [each for each in reversed(path.parents) if not each.is_dir()]
+        for each in (*missing, path):  # mkdir's own way gives its mode to the last alone
+            each.mkdir(mode, exist_ok=True)
     except OSError as error:
         raise storage_error(f"make folder {path}", error) from error
     return path

@@ -66,7 +66,7 @@ class Database:
     ) -> Iterator[sqlite3.Connection]:
         """One commit, or nothing of it. BEGIN IMMEDIATE: several processes may write. With `write` off:
         many reads of one moment."""
-        with self._readable("write" if write else "read"):
+        with self.readable("write" if write else "read"):
             try:
                 self._begin("IMMEDIATE" if write else "DEFERRED", durable)
                 yield self.link
@@ -81,7 +81,7 @@ class Database:
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Read everything that `query` gives."""
-        with self._readable("read"):
+        with self.readable("read"):
             if not self.link.in_transaction and self._at_path() != self._inode:
                 self._open()
             return self.link.execute(query, values).fetchall()
@@ -90,7 +90,7 @@ class Database:
         """Copy what is left into a new file and put that in the place of this one: whatever was deleted
         is in neither file nor WAL, whoever reads. Needs room for the copy. Raises StorageError."""
         copy = self._beside("-copy")
-        with self._readable("scrub"), self.transaction():
+        with self.readable("scrub"), self.transaction():
             self.promise_scrub()
             copy.unlink(missing_ok=True)
             copy.touch(0o600)
@@ -115,7 +115,7 @@ class Database:
         self.link.close()
 
     def _version(self) -> int:
-        with self._readable("open"):
+        with self.readable("open"):
             return int(self.link.execute("PRAGMA user_version").fetchone()[0])
 
     # ---- a file that may be replaced: by a scrub of this process or another ----------------------
@@ -148,7 +148,7 @@ class Database:
 
     def _open(self) -> None:
         """Connect to the file at the path; first end a swap that a death left half done."""
-        with self._readable("open"):
+        with self.readable("open"):
             if self._ready.exists():
                 with self._folder(fcntl.LOCK_EX):
                     if self._beside("-wal").exists():  # it died before the old was no more
@@ -181,12 +181,13 @@ class Database:
         return self.path.with_name(self.path.name + ending)
 
     @contextlib.contextmanager
-    def _readable(self, verb: str) -> Iterator[None]:
+    def readable(self, verb: str) -> Iterator[None]:
+        """What SQLite raises inside, as an error that a person can read."""
         try:
             yield
         except sqlite3.DatabaseError as error:
             what, why = f"{verb} {self.path}", str(error)
-            if "not a database" in why or "malformed" in why:
+            if type(error) is sqlite3.DatabaseError or "malformed" in why:  # no subclass: damage
                 do = f"move it aside (it stays readable for repair): mv {self.path} {self.path}.broken"
                 raise HomeError(what, why, do) from error
             if isinstance(error, sqlite3.OperationalError):

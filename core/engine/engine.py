@@ -146,7 +146,7 @@ class Engine:
 
     async def _erased(self, needles: Needles) -> None:
         """Take what is forgotten out of the conversations, and out of what memory holds of them."""
-        erase(self._database, needles)
+        erase(self._database, self._hub, needles)
         for keeper in (self.sessions, self.context.store, self._hub):
             keeper.drop_caches()
 

@@ -7,16 +7,20 @@ from typing import Any
 
 from exo.core.base.sqlite import Database
 from exo.core.engine.search import Index
+from exo.core.protocol.schema import TurnCompleted, Usage
 from exo.core.retrieve.forget import Needles, leaves
+from exo.core.server.hub import Hub
 
 _EMPTY: dict[str, Any] = {"text": "", "title": "", "summary": "", "args": {}}
 
 
-def erase(database: Database, needles: Needles) -> None:
+def erase(database: Database, hub: Hub, needles: Needles) -> None:
     """Blank the messages and events of these turns and whatever else says it; summaries of their
-    sessions are made again from what is left. Then no byte of it is in the file."""
+    sessions are made again from what is left, and the turn of a message that still waits ends. Then no
+    byte of it is in the file."""
     index = Index(database)
-    with database.transaction(durable=True) as link:
+    with hub.commit(durable=True) as add:
+        link = database.link
         # the index goes first, as a whole: what is taken out must be the very text that was put in
         link.execute("INSERT INTO search (search) VALUES ('delete-all')")
         touched: set[str] = set()
@@ -43,9 +47,16 @@ def erase(database: Database, needles: Needles) -> None:
                 link.execute("UPDATE events SET data = ? WHERE seq = ?", (_blank(data), seq))
         for table in ("nodes", "views"):
             link.executemany(f"DELETE FROM {table} WHERE session = ?", [(s,) for s in touched])
+        for row in link.execute("SELECT n, session, turn, mode, text FROM waiting").fetchall():
+            n, session, turn, mode, text = row
+            if turn in needles.turns or needles.hit(text):
+                known = "SELECT message, session, turn FROM waiting WHERE n = ?"
+                link.execute(f"INSERT INTO undone {known}", (n,))  # sent again, it is not new
+                link.execute("DELETE FROM waiting WHERE n = ?", (n,))
+                if mode == "queue":
+                    add(session, TurnCompleted(turn, "interrupted", Usage()))
         for table, column, key in (
             ("sessions", "title", "id"),
-            ("waiting", "text", "n"),
             ("timers", "label", "id"),
             ("outbox", "body", "n"),
             ("nodes", "text", "n"),

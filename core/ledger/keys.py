@@ -4,6 +4,7 @@ opened by a new author. Invariant: what a device key file says has left never go
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from dataclasses import dataclass
@@ -29,6 +30,11 @@ class Key:
     def sign(self, message: bytes) -> str:
         """The signature, hex."""
         return crypto_sign(message, self._secret)[:64].hex()
+
+    def blind(self, text: str) -> str:
+        """A hash of `text`, hex, that nobody can try texts against who lacks the key."""
+        raw = text.encode("utf-8", "replace")
+        return hashlib.blake2b(raw, key=self.seed, person=b"text", digest_size=32).hexdigest()
 
 
 def signed(public: bytes, message: bytes, signature: bytes) -> bool:

@@ -64,6 +64,10 @@ class Ledger:
             return self._device.key.public
         return ""
 
+    def blind(self, text: str) -> str:
+        """A hash of `text` that only this device can make, "" when it has no key."""
+        return self._device.key.blind(text) if self._device else ""
+
     # ---- writing -------------------------------------------------------------------------------------
 
     def append(self, *drafts: Draft, durable: bool = True) -> list[Entry]:

@@ -6,7 +6,6 @@ Invariant: what was written is found by the next call; nothing that was forgotte
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,12 +16,13 @@ from exo.core.engine.outbox import Row
 from exo.core.ledger.entry import Draft, Entry
 from exo.core.ledger.ledger import Ledger
 from exo.core.ledger.mirror import Mirror
-from exo.core.retrieve.document import Embedder
+from exo.core.retrieve.document import TRUST, Embedder
 from exo.core.retrieve.index import Index
 from exo.core.retrieve.recall import Recall, Recalled
 from exo.core.store.nodes import Node
 from exo.core.store.store import Store
 
+_TYPES = {"k": int, "budget": int, "refs": list}  # of arguments; the others are texts
 CHECKED = 500  # entries between two checkpoints
 VERBS = ("recall", "remember", "rule", "why", "status")  # of memory.query; forget is the engine's
 
@@ -60,10 +60,16 @@ class Memory:
     def refresh(self) -> None:
         """Take in what any process or hand has written since."""
         self.store.sync()
+        with self.index.mending():
+            self._take_in()
+            return
+        self._take_in()
+
+    def _take_in(self) -> None:
         since, now = self.index.revision, self.store.revision()
         if since == now:
             return
-        if not 0 < since < now:  # it is new, or of another store
+        if not self.store.first < since < now:  # it is new, or of other tables
             since, known = 0, {each.id for each in self.store.documents()}
             self.index.remove(self.index.ids() - known)
         self.index.put(self.store.documents(since))
@@ -86,12 +92,14 @@ class Memory:
         """What is known to `query` (`asked`: k, min_trust, budget of `Recall.search`); the record notes
         which ids were found, not what was asked."""
         self.refresh()
-        if not self.index.count():
+        if not self.store.revision():
             return Recalled()
-        asked |= {"embedder": self.embedder, "triggers": self.store.triggers(), "at": at}
-        found = self._recall.search(query, **asked)
+        more = {"embedder": self.embedder, "triggers": self.store.triggers(), "at": at}
+        found = self._recall.search(query, **asked | more)
+        if not self.index.revision:  # it was damaged and begun again
+            return self.recall(query, at, **asked)
         body = {
-            "query_hash": hashlib.sha256(query.encode("utf-8", "replace")).hexdigest(),
+            "query_hash": self.ledger.blind(query),
             "ids": [hit.id for hit in found.hits],
             "abstained": found.abstain,
             "tokens": found.tokens,
@@ -142,6 +150,9 @@ class Memory:
         if verb not in VERBS:
             raise ExoError(f"memory.query {verb!r}", f"there are {', '.join(VERBS)} and forget")
         try:
+            wrong = [key for key, each in args.items() if type(each) is not _TYPES.get(key, str)]
+            if wrong or args.get("min_trust", "") not in ("", *TRUST):
+                raise TypeError(f"{', '.join(wrong) or 'min_trust'} cannot be that")
             if verb == "recall":
                 return shown(self.recall(args.pop("query"), **args))
             answer: dict[str, Any] = getattr(self, verb)(**args)

@@ -185,7 +185,7 @@ class Provider:
         """Remember something that the person said about themselves."""
         said = self._said(context.session)
         # a model's own words are no words of the person, and may come from what it has read
-        channel = "typed" if _plain(text) in _plain(said) else "unknown"
+        channel = "typed" if f" {_plain(text)} " in f" {_plain(said)} " else "unknown"
         await self.drain()
 
         def work(memory: Memory) -> dict[str, Any]:

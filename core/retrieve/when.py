@@ -31,7 +31,7 @@ def moment(at: str, clock: Clock) -> int:
     start = _stamp(at, clock)
     if start is None:
         raise ExoError(f"read the time {at!r}", "it is no date and no time", "write 2026-11-30")
-    if len(at.strip()) > 10:
+    if len(at.strip()) > 10 or "9999-12-31" in at:  # after which there is no day
         return start
     return clock.stamp(clock.local(start).replace(tzinfo=None) + timedelta(1)) - 1
 

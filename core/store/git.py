@@ -50,7 +50,12 @@ class History:
         command = ["git", *(word for each in _SETTINGS for word in ("-c", each)), *words]
         try:
             done = subprocess.run(
-                command, cwd=self.folder, env=env, capture_output=True, timeout=DEADLINE
+                command,
+                cwd=self.folder,
+                env=env,
+                capture_output=True,
+                timeout=DEADLINE,
+                umask=0o077,
             )
         except (OSError, subprocess.SubprocessError):
             return False

@@ -19,3 +19,6 @@ CREATE INDEX files_norm ON files (norm);
 CREATE INDEX files_seen ON files (path, sha, disk, mtime, size);
 CREATE TABLE changes (rev INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+-- revisions of tables that were made anew are none of those before: they begin at the microsecond
+INSERT INTO meta VALUES ('first', CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000);
+INSERT INTO sqlite_sequence (name, seq) SELECT 'changes', value FROM meta;

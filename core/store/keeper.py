@@ -143,6 +143,11 @@ class Keeper:
         """A number that rises with every change of a node or item."""
         return int(self._rows("SELECT ifnull(max(rev), 0) FROM changes")[0][0])
 
+    @property
+    def first(self) -> int:
+        """The revision that the tables began with."""
+        return self.views.meta("first") or 0
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the store against other processes. Raises AlreadyRunning after PATIENCE."""
@@ -185,12 +190,17 @@ class Keeper:
             raise HomeError(f"open the store {self.folder}", why, "use the newer Exo that wrote it")
         states = self._ledger.entries(kinds=("state",))
         begun = any(entry.body and entry.body.get("action") == "init" for entry in states)
-        if not begun:  # the files of format 1, which had no ledger, are edits
+        if not begun:  # the files of format 1, or of a ledger that is lost, are edits
+            if self.views.meta("position") is not None:
+                self.views.open(anew=True)
             older = sorted(self.views.by_hand().items())
             edits = [self._draft(path, data) for path, data in older]
             self._ledger.append(self._first(answers or {}), *edits)
             (self.folder / MANIFEST).unlink(missing_ok=True)
         self._known = True
+        with contextlib.suppress(OSError):  # the folder of another user, or no history yet
+            self.folder.chmod(0o700)
+            self._history.git.chmod(0o700)
         if found == 1 or not begun:
             self._rebuild()
 
@@ -300,11 +310,12 @@ class Keeper:
 
     def _rebuild(self, progress: Progress | None = None) -> Rebuilt:
         """Make every view from the ledger: hand edits are recorded first, the tables are made again in one
-        commit, then the files are replaced one by one. Without a table of what was written, bytes that
-        replay has never made are a hand's; others, and the node of a forgotten entry, are an older view."""
+        commit, then the files are replaced one by one. Without a table of what was written (it is damaged, or
+        of a ledger that had more), bytes that replay has never made are a hand's; others, and the node of a
+        forgotten entry, are an older view."""
         views = self.views
-        if views.db.rows("PRAGMA quick_check(1)") != [("ok",)]:
-            views.db.close()
+        sound = views.db.rows("PRAGMA quick_check(1)") == [("ok",)]
+        if not sound or (views.meta("position") or 0) > self._ledger.position():
             views.open(anew=True)
         known = views.meta("position") is not None
         if known:

@@ -18,7 +18,7 @@ from exo.core.ledger.entry import Draft, Entry
 from exo.core.retrieve.document import Document
 from exo.core.store import words as rules
 from exo.core.store.keeper import BATCH, Keeper
-from exo.core.store.nodes import LIMIT, Node, node_of, parse, table_of
+from exo.core.store.nodes import LIMIT, Node, node_of, parse, table_of, text_of
 from exo.core.store.replay import Item, answered, item_id, node_id
 
 _ROUTE = re.compile(
@@ -105,9 +105,14 @@ class Store(Keeper):
 
     def rule(self, text: str, *, channel: str = "typed", refs: Sequence[str] = ()) -> Node:
         """Make a standing rule in the person's own words: it is in the pack of the next request. From a
-        channel that is not the person's it becomes a node and nothing more."""
+        channel that is not the person's it becomes a node and nothing more. Raises ExoError where the pack
+        cannot be written, BadNode where it does not parse."""
         with self._writing():
             text = self._worded(text, "keep a rule")
+            if (pack := self.views.read("PACK.md")) is None:
+                what = f"write the rule into {self.folder / 'PACK.md'}"
+                raise ExoError(what, "something else lies in its place", "move it, then try again")
+            text_of("PACK.md", pack)
             if same := self._same(text, "rule-"):
                 return same
             entry = self._append(Draft("rule", {"text": text, "channel": channel}, tuple(refs)))
@@ -192,7 +197,8 @@ class Store(Keeper):
     # ---- reading -------------------------------------------------------------------------------------
 
     def nodes(self) -> list[Node]:
-        """Every node that parses and whose id is its own, also those that hold no longer; by id."""
+        """Every node that parses and whose id is its own (of several the file that is named so), also those
+        that hold no longer; by id."""
         return self._nodes("")
 
     def node(self, id_: str) -> Node | None:
@@ -278,7 +284,8 @@ class Store(Keeper):
     def _stem(self, id_: str) -> str:
         """The name of a node's file. Raises ExoError when there is no such node."""
         self._must(id_)
-        return str(self._rows("SELECT stem FROM files WHERE id = ?", id_)[0][0])
+        query = "SELECT stem FROM files WHERE id = ? ORDER BY stem <> id"
+        return str(self._rows(query, id_)[0][0])
 
     def _trust(self, channel: str, refs: Sequence[str], node: Node) -> str:
         """The worst of the channel and of what the belief was made from."""
@@ -299,9 +306,10 @@ class Store(Keeper):
         return next(filter(None, (self.node(id_) for (id_,) in ids)), None)
 
     def _nodes(self, where: str, *values: object) -> list[Node]:
-        columns, once = "path, data, trust, ts", "GROUP BY id HAVING count(*) = 1 ORDER BY id"
-        rows = self._rows(f"SELECT {columns} FROM files WHERE id <> '' {where} {once}", *values)
-        return [replace(parse(path, data), trust=trust, ts=ts) for path, data, trust, ts in rows]
+        once = "GROUP BY id HAVING count(*) = 1 OR sum(stem = id) = 1 ORDER BY id"
+        query = "SELECT path, data, trust, ts, max(stem = id) FROM files WHERE id <> ''"
+        rows = self._rows(f"{query} {where} {once}", *values)
+        return [replace(parse(path, data), trust=trust, ts=ts) for path, data, trust, ts, _ in rows]
 
 
 def _item_body(each: NewItem, source: str) -> dict[str, Any]:

@@ -62,6 +62,8 @@ class Views(State):
     """The views of the store in `folder`: a State that lies in tables, and the files made of it. Who changes
     it has begun a transaction of `db`."""
 
+    db: Database
+
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = folder
@@ -72,6 +74,8 @@ class Views(State):
     def open(self, anew: bool = False) -> None:
         """Open items.sqlite, `anew` where it is no database: it is a view. Raises HomeError, StorageError."""
         path = self.folder / "private" / "items.sqlite"
+        if hasattr(self, "db"):
+            self.db.close()
         for ending in ("", "-wal", "-shm") if anew else ():
             path.with_name(path.name + ending).unlink(missing_ok=True)
         try:
@@ -99,7 +103,8 @@ class Views(State):
     def select(self, where: str, *values: object) -> Iterator[Item]:
         """Items as they are stored, read a few at a time."""
         query = f"SELECT {', '.join(_ITEM)} FROM items {where}"
-        return (Item(*row) for row in self.db.link.execute(query, values))
+        with self.db.readable("read"):
+            yield from (Item(*row) for row in self.db.link.execute(query, values))
 
     def entries(self, id_: str) -> list[str]:
         """Ids of the entries behind a node or item."""

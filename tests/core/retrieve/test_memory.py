@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -391,3 +392,105 @@ def test_what_was_said_last_in_a_session_is_known_after_a_restart(home: Home) ->
     last = memory.ledger.get(memory.mirror.last("s"))
     assert last is not None and last.body is not None and last.body["text"] == "words 2"
     memory.close()
+
+
+def test_the_turn_of_a_queued_message_that_is_forgotten_ends(exod: Client, home: Home) -> None:
+    session = exod.call("session.create")["session"]
+    more = {"session": session, "mode": "queue", "message": "b" * 16}
+    exod.call("turn.send", session=session, text="!words 400\n!delay 0.02\na story")
+    turn = exod.call("turn.send", text="my aunt is called Quexmoor", **more)["turn"]
+    query(exod, "status")  # what was said is in the record then
+    query(exod, "forget", id=_events_with(home, ("quexmoor",))[0])
+    for event in exod.events(0, session):
+        if event["type"] == "turn.completed":
+            assert (event["body"]["turn"], event["body"]["stop_reason"]) == (turn, "interrupted")
+            break
+    assert exod.call("turn.send", text="again", **more)["turn"] == turn
+    exod.call("turn.interrupt", session=session)
+    assert {each for each in traces(home.root, ("quexmoor",)) if "forget.json" not in each} == set()
+
+
+@pytest.mark.parametrize("edits", [0, 5])
+def test_a_record_that_is_lost_takes_nothing_of_what_the_files_still_say(
+    home: Home, edits: int
+) -> None:
+    memory = Memory(home, SystemClock())
+    kept = memory.remember("my violin is in the attic")["id"]
+    rule = memory.rule("Never shout at me")["id"]
+    memory.close()
+    for path in (home.store / "private").glob("ledger.sqlite*"):
+        path.unlink()
+    for number in range(edits):
+        (home.store / "nodes" / f"hand{number}.md").write_text("by hand")
+    memory = Memory(home, SystemClock())
+    memory.remember("my cat is called Plum")
+    assert memory.recall("where is my violin").hits[0].id == kept
+    assert f"Never shout at me [{rule}]" in memory.store.pack()
+    memory.close()
+
+
+def test_a_damaged_index_is_begun_again_and_finds_all(home: Home) -> None:
+    memory = Memory(home, SystemClock())
+    for number in range(30):
+        memory.remember(f"my violin number {number} is in the attic")
+    memory.close()
+    index = home.store / "private" / "index.sqlite"
+    data = index.read_bytes()
+    for page in range(1, len(data) // 4096):
+        index.write_bytes(data[: 4096 * page] + b"\x5a" * 2000 + data[4096 * page + 2000 :])
+        memory = Memory(home, SystemClock())
+        found = memory.remember(f"the ladder of page {page} is red")["id"]
+        assert found in [hit.id for hit in memory.recall(f"ladder page {page}", k=50).hits]
+        memory.close()
+
+
+def test_only_the_person_can_look_into_the_store(tmp_path: Path) -> None:
+    home, store = tmp_path / "home", tmp_path / "home" / "store"
+    home.mkdir(0o755)
+    for _ in range(2):
+        memory = Memory(Home(home), SystemClock())
+        memory.remember("my cat is called Plum")
+        memory.close()
+        modes = {each: each.stat().st_mode & 0o077 for each in (store, *store.rglob("*"))}
+        assert (store / ".git" / "HEAD") in modes and not any(modes.values()), modes
+        for each in (store, store / ".git"):  # as an older Exo or a copy has left it
+            each.chmod(0o755)
+            assert each.stat().st_mode & 0o077
+
+
+def test_what_was_asked_cannot_be_guessed_from_the_record(memory: Memory, tmp_path: Path) -> None:
+    memory.remember("my cat is called Plum")
+    other = Memory(Home(tmp_path / "other"), SystemClock())
+    other.remember("my cat is called Plum")
+    for each in (memory, memory, other):
+        each.recall("my cat")
+    hashes = [
+        (entry.body or {})["query_hash"]
+        for each in (memory, other)
+        for entry in each.ledger.entries(kinds=("retrieval",))
+    ]
+    other.close()
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert hashlib.sha256(b"my cat").hexdigest() not in hashes
+
+
+def test_arguments_of_any_make_are_refused_in_words(memory: Memory) -> None:
+    memory.remember("my cat is called Plum")
+    for verb, args in (
+        ("recall", {"query": 5}),
+        ("recall", {"query": ["cat"]}),
+        ("recall", {"query": "cat", "k": "many"}),
+        ("recall", {"query": "cat", "k": 2.5}),
+        ("recall", {"query": "cat", "at": 5}),
+        ("recall", {"query": "cat", "min_trust": "king"}),
+        ("recall", {"query": "cat", "budget": "all"}),
+        ("remember", {"text": None}),
+        ("remember", {"text": "a cat", "refs": "x"}),
+        ("rule", {"text": ["never"]}),
+        ("why", {"id": ["a"]}),
+        ("status", {"more": "x"}),
+    ):
+        with pytest.raises(ExoError, match=f"memory.query {verb}"):
+            memory.query(verb, dict[str, Any](args))
+    for at in ("9999-12-31", "9999-12-31T23:59:59+14:00", "1969-12-31"):
+        memory.query("recall", {"query": "cat", "at": at})

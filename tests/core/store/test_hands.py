@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exo.core.base.errors import ExoError
 from exo.core.store.store import NewItem
 
 
@@ -177,13 +178,30 @@ def test_a_broken_node_is_not_changed_by_what_comes_later(bench: Any, node: Any)
     from exo.core.ledger.entry import Draft
 
     bench.ledger.append(Draft("belief", {"action": "retire", "node": {"id": node.id}}, (entry,)))
-    bench.store.rule("Never shout")
+    bench.ledger.append(Draft("rule", {"text": "Never shout", "channel": "typed"}))
+    bench.store.sync()
     assert bench.read(node.path) == BROKEN["no fence"]
     assert bench.read("PACK.md") == b"\xff"
     mended = b'+++\nid = "%s"\n+++\nmended\n' % node.id.encode()
     bench.write(node.path, mended)
     bench.store.sync()
     assert bench.store.node(node.id).text == "mended\n"
+
+
+def test_a_rule_that_cannot_stand_in_the_pack_is_not_said_to_be_kept(bench: Any) -> None:
+    bench.store.rule("Never shout")
+    entries, pack = bench.kinds(), bench.read("PACK.md")
+    bench.write("PACK.md", pack + b"\xff")
+    with pytest.raises(ExoError, match="not UTF-8"):
+        bench.store.rule("Never lie")
+    (bench.folder / "PACK.md").unlink()
+    (bench.folder / "PACK.md").mkdir()
+    with pytest.raises(ExoError, match="something else lies in its place"):
+        bench.store.rule("Never lie")
+    assert bench.kinds() == entries
+    (bench.folder / "PACK.md").rmdir()
+    bench.write("PACK.md", pack)
+    assert f"Never lie [{bench.store.rule('Never lie').id}]" in bench.store.pack()
 
 
 def test_two_nodes_of_one_id_are_named_and_not_recalled(bench: Any, node: Any) -> None:
@@ -304,3 +322,14 @@ def test_edits_refer_to_what_stands_in_them(bench: Any, node: Any) -> None:
     bench.write("PACK.md", bench.read("PACK.md") + b"- mine too\n")
     bench.store.sync()
     assert set(bench.ledger.newest(1)[0].refs) == {first, bench.store.entry_of(rule.id)[0]}
+
+
+def test_a_copy_of_a_node_does_not_hide_it(bench: Any) -> None:
+    node = bench.store.remember("My box is blue")
+    bench.write(node.path.replace(node.id, "copy"), bench.read(node.path))
+    bench.store.sync()
+    assert [each.path for each in bench.store.nodes()] == [node.path]
+    assert bench.store.node(node.id).path == node.path
+    assert "nodes/facts/copy.md" in {row.path for row in bench.store.views.faults()}
+    bench.store.retire(node.id)
+    assert "valid_until" in bench.read(node.path).decode()
