@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import sys
+import termios
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +86,7 @@ class PromptScreen:
 
     def run(self, client: Client, session: str) -> int:
         """Returns the exit code."""
-        with StdoutProxy(sleep_between_writes=0.03, raw=True) as self._proxy:
+        with _ctrl_d_is_a_key(), StdoutProxy(sleep_between_writes=0.03, raw=True) as self._proxy:
             return asyncio.run(self._main(Chat(client, session, self)))
 
     async def _main(self, chat: Chat) -> int:
@@ -116,6 +118,8 @@ class PromptScreen:
             """Ctrl-C between two prompts, when the terminal makes a signal of it and no key."""
             if not self._stop(chat):
                 chat.leaving = True
+                if prompt.app.is_running:  # it prints just now: the key did not reach it
+                    prompt.app.exit(exception=EOFError)
 
         loop.add_signal_handler(signal.SIGINT, signalled)
         chat.follow(deliver)
@@ -195,6 +199,21 @@ class PromptScreen:
                 asyncio.get_running_loop().run_in_executor(None, chat.answer, choice)
 
         return keys
+
+
+@contextlib.contextmanager
+def _ctrl_d_is_a_key() -> Iterator[None]:
+    """While text is printed above the prompt the terminal is in line mode for a moment, and would take a
+    Ctrl-D for itself: it would be lost."""
+    handle = sys.stdin.fileno()
+    before = termios.tcgetattr(handle)
+    changed = [*before[:6], [*before[6]]]
+    changed[6][termios.VEOF] = b"\0"  # _POSIX_VDISABLE
+    termios.tcsetattr(handle, termios.TCSADRAIN, changed)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(handle, termios.TCSADRAIN, before)
 
 
 class _Complete(Completer):
