@@ -254,6 +254,7 @@ def test_without_models_commands_work_and_questions_say_what_is_missing(alone: A
 
 def test_a_full_disk_is_told_and_the_turn_ends_when_there_is_room(processes: Any) -> None:
     session = processes.session()
+    processes.client.call("memory.query", verb="status", args={})  # it writes when it is opened
     pid = processes.pid("exod")
     since = processes.client.call("hello", protocol=1, client="t")["seq"]
     events = processes.follow(since)
