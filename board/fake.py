@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from exo.board.pcm import Resampler, read_wav
 from exo.board.ports import MICROPHONE_RATE
-from exo.board.screen import Box, check
+from exo.board.screen import Box, check, check_level
 from exo.core.base.errors import BoardError
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ class FakePanel:
         self.updates += 1
 
     def power(self, level: float) -> None:
-        if not 0 <= level <= 1:
-            raise BoardError("set the brightness", f"{level} is not within 0 to 1")
+        check_level(level)
         self.level = level
 
     def shows(self, image: Image) -> bool:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from exo.board import profile as profiles
 from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
 from exo.board.pcm import write_wav
-from exo.board.ports import Microphone, Speaker
+from exo.board.ports import Buttons, Microphone, Speaker
+from exo.board.screen import Screen
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError, storage_error
 from exo.core.base.files import ProcessLock
@@ -84,14 +85,15 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 def build(
     home: Home,
     settings: Settings,
-    screen: FakePanel,
-    buttons: FakeButtons,
+    screen: Screen,
+    buttons: Buttons,
     microphone: Microphone,
     speaker: Speaker,
     toggles: bool = False,
     trace: Path | None = None,
 ) -> Handheld:
     """Put a handheld together; its link runs, its loop does not yet."""
+    from exo.device.display import dots
     from exo.device.ear import Ear
     from exo.device.events import Button
     from exo.device.font import Fonts
@@ -103,7 +105,8 @@ def build(
     from exo.device.voice import Voice
 
     clock = SystemClock()
-    pages = Pages(screen.size, Fonts(), Texts(settings.text("screen.language")))
+    paper = bool(getattr(screen, "paper", False))
+    pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
         screen, pages, clock, machine, settings.number("screen.linger"), toggles, _tracer(trace)

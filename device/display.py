@@ -1,42 +1,75 @@
-"""Puts pages on the panel. Owns what is seen now; a frame that did not change is not sent again, and of
-one that did only the changed part is named. A panel that fails is tried again at the next change or
-second; everything else goes on without it."""
+"""Puts pages on the panel. Owns how a page fits a panel that is finer or coloured: by whole numbers, in the
+middle, so that every dot stays a square. What is sent, and a panel that fails, are `Steady`'s matter."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 
 from exo.board.screen import Screen
-from exo.core.base.errors import BoardError
+from exo.board.steady import Steady
 from exo.device.pages import Drawn, Pages, View
-from PIL import ImageChops
+from PIL import Image, ImageChops
+
+LEAST = (120, 60)  # dots that a page needs
+
+
+def scale(size: tuple[int, int]) -> int:
+    """How many pixels of a panel of `size`, across and down, are one dot of a page: 1 or more."""
+    return max(1, min(size[0] // LEAST[0], size[1] // LEAST[1]))
+
+
+def dots(size: tuple[int, int], paper: bool = False) -> tuple[int, int]:
+    """The size in dots of the pages for a panel of `size` pixels. Paper is read nearby: as fine as it is."""
+    factor = 1 if paper else scale(size)
+    return size[0] // factor, size[1] // factor
+
+
+def fit(page: Image.Image, size: tuple[int, int], mode: str, paper: bool = False) -> Image.Image:
+    """Return `page`, mode "1", as large as it goes on a panel; dark on white when it is paper."""
+    factor = max(1, min(size[0] // page.width, size[1] // page.height))
+    if paper:
+        page = ImageChops.invert(page)
+    if factor > 1:
+        page = page.resize((factor * page.width, factor * page.height), Image.Resampling.NEAREST)
+    page = page.convert(mode)
+    if page.size == size:
+        return page
+    whole = Image.new(mode, size, "white" if paper else "black")
+    whole.paste(page, ((size[0] - page.width) // 2, (size[1] - page.height) // 2))
+    return whole
 
 
 class Display:
     """The panel and the page that it shows."""
 
-    def __init__(self, screen: Screen, pages: Pages) -> None:
-        self.screen, self._pages = screen, pages
+    def __init__(
+        self, screen: Screen, pages: Pages, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        steady = isinstance(screen, Steady)
+        self.screen = screen if steady else Steady.around(screen, tell, now)
+        self._pages = pages
         self._view: View | None = None
         self.shown: Drawn | None = None
-        self.fault = ""  # why the panel fails, empty while it works
+
+    @property
+    def fault(self) -> str:
+        """Why the panel fails, empty while it works."""
+        return self.screen.fault
 
     def show(self, view: View) -> None:
         """Show a page unless it is on the panel already."""
-        if view == self._view and not self.fault:
+        if view == self._view:
+            self.screen.settle()
             return
         self._view = view
-        drawn = self._pages.draw(view)
-        before, self.shown = self.shown, drawn
-        box = None
-        if before is not None:
-            box = ImageChops.logical_xor(before.image, drawn.image).getbbox()
-            if box is None and not self.fault:
-                return
-        try:
-            self.screen.show(drawn.image, None if self.fault else box)
-            self.fault = ""
-        except BoardError as error:
-            if not self.fault:
-                print(f"exo-device: {error}", file=sys.stderr)
-            self.fault = str(error)
+        self.shown = self._pages.draw(view)
+        screen = self.screen
+        screen.show(fit(self.shown.image, screen.size, screen.mode, screen.paper))
+
+
+def tell(fault: str) -> None:
+    """Say on stderr that the panel fails, once a fault."""
+    if fault:
+        print(f"exo-device: {fault}", file=sys.stderr)

@@ -1,0 +1,87 @@
+"""ST7789: colour panels up to 240 x 320 on SPI, 16 bits a pixel.
+
+Sitronix ST7789V v1.4. Set-up: SWRESET (9.1.2), SLPOUT (9.1.12), COLMOD 55h (9.1.32), MADCTL (9.1.28), INVON
+or INVOFF (9.1.15, 9.1.16), NORON (9.1.14), DISPON (9.1.19); a box is CASET, RASET, RAMWR (9.1.20 to 9.1.22);
+RGB565 as in 8.8.42 (65K colours, 4-line serial). Timings: table 7 (reset) and the two SLP commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exo.board.driver import Driver
+from exo.board.pixels import rgb565
+
+if TYPE_CHECKING:
+    from exo.board.screen import Box
+    from PIL.Image import Image
+
+RAM = (240, 320)  # columns, rows
+SWRESET, SLPIN, SLPOUT, NORON, INVOFF, INVON = 0x01, 0x10, 0x11, 0x13, 0x20, 0x21
+DISPOFF, DISPON, CASET, RASET, RAMWR, MADCTL, COLMOD = 0x28, 0x29, 0x2A, 0x2B, 0x2C, 0x36, 0x3A
+MY, MX, MV = 0x80, 0x40, 0x20  # rows mirrored, columns mirrored, exchanged
+TURNS = (0, MX | MV, MX | MY, MY | MV)  # by quarters clockwise
+AWAKE = 0.12  # seconds after SLPOUT or a reset until SLPIN or SLPOUT may follow
+
+
+class St7789(Driver):
+    """`rotation` is of the picture on the upright glass, `offset` where that glass begins in RAM."""
+
+    mode = "RGB"
+    band = 16
+
+    def set_up(self) -> None:
+        width, height = self.size
+        quarters = self.rotation // 90 % 4
+        across, down = (height, width) if quarters % 2 else (width, height)
+        spare = (RAM[0] - across - self.offset[0], RAM[1] - down - self.offset[1])
+        if self.rotation % 90 or min(*spare, *self.offset) < 0:
+            why = f"with offset {self.offset} it is not within the controller's {RAM[0]} x {RAM[1]}"
+            raise self.refuse(why)
+        turn = TURNS[quarters]
+        first = spare[0] if turn & MX else self.offset[0]
+        second = spare[1] if turn & MY else self.offset[1]
+        self._origin = (second, first) if turn & MV else (first, second)
+
+        self.bus.wires.set("BL", 0)
+        self.reset(low=0.00002, after=AWAKE)
+        self._command(SWRESET)  # many boards have no RST
+        self._pause(AWAKE)
+        self._command(SLPOUT)
+        self._pause(AWAKE)
+        self._command(COLMOD, 0x55)
+        self._command(MADCTL, turn)
+        self._command(INVON if self.invert else INVOFF)
+        self._command(NORON)
+        self._address((0, 0, *self.size))
+        self.bus.data(bytes(2 * width * height))  # RAM holds noise after power-on
+        self._command(DISPON)
+        self.bus.wires.set("BL", self.level)
+
+    def send(self, image: Image, box: Box) -> None:
+        self._address(box)
+        self.bus.data(rgb565(image.crop(box)))
+
+    def light(self, level: float, before: float) -> None:
+        if level == 0:
+            self.bus.wires.set("BL", 0)
+            self._command(DISPOFF)
+            self._command(SLPIN)  # RAM is kept (9.1.11)
+            self._pause(AWAKE)
+            return
+        if before == 0:
+            self._command(SLPOUT)
+            self._pause(AWAKE)
+            self._command(DISPON)
+        self.bus.wires.set("BL", level)
+
+    def _command(self, code: int, *values: int) -> None:
+        self.bus.command(code)
+        if values:
+            self.bus.data(bytes(values))
+
+    def _address(self, box: Box) -> None:
+        x, y = self._origin
+        left, upper, right, lower = box
+        self._command(CASET, *divmod(x + left, 256), *divmod(x + right - 1, 256))
+        self._command(RASET, *divmod(y + upper, 256), *divmod(y + lower - 1, 256))
+        self._command(RAMWR)
