@@ -142,7 +142,9 @@ class _RealPins:
                         )
                     elif name not in ("CS", "TE"):  # the SPI device drives CS; nobody waits for TE
                         first = name in ("RST", "PWR")
-                        self._pins[name] = gpiozero.DigitalOutputDevice(number, high, first)
+                        self._pins[name] = gpiozero.DigitalOutputDevice(
+                            number, active_high=high, initial_value=first
+                        )
             except BaseException:
                 self.close_pins()
                 raise
@@ -239,4 +241,6 @@ def _faults(what: str) -> Iterator[None]:
     except OSError as error:
         raise BoardError(what, error.strerror or str(error), HINT) from error
     except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("gpiozero", "lgpio"):
+            raise  # a bug of ours
         raise BoardError(what, f"{type(error).__name__}: {error}", HINT) from error
