@@ -1,7 +1,7 @@
 """The 2.13 inch e-paper panel V4: 250 x 122, black and white, SSD1680 on SPI.
 
-Solomon Systech SSD1680 rev 0.14. Set-up is the typical operating sequence (section 9.1) with the panel's
-values: gates 01h, data entry 11h, border 3Ch, update control 21h, sensor 18h (table 7-1). RAM 24h holds the new
+Solomon Systech SSD1680 rev 0.14. Set-up is the general operation flow (section 9) with the panel's values
+as its maker has them: gates 01h, data entry 11h, border 3Ch, update control 21h, sensor 18h (table 7-1). RAM 24h holds the new
 picture, 26h the one before; 22h F7h, 20h drives every pixel (display mode 1), 22h FFh, 20h only what
 differs (mode 2). 10h 01h is deep sleep, from which only RST wakes. Invariant: outside the box that is sent
 both RAMs hold what is seen, so that nothing there is driven again."""

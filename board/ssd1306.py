@@ -1,7 +1,7 @@
 """SSD1306: 128 x 64 or 128 x 32 mono OLEDs on I2C or SPI.
 
 Solomon Systech SSD1306 rev 1.5. Set-up follows the software initialisation flow chart (application note,
-figure 2) in its order, with the charge pump (section 8.10 and 8.9.2) and horizontal addressing (20h) of
+figure 2) in its order, with the charge pump (section 8.10) and horizontal addressing (20h) of
 table 9-1; a box is addressed with 21h and 22h (table 9-1, 3: addressing setting), the pages and bytes
 are those of section 8.7, figures 8-13 and 8-14."""
 
@@ -31,7 +31,7 @@ class Ssd1306(Driver):
         width, height = self.size
         if width > 128 or height not in (32, 64) or self.rotation not in (0, 180):
             raise self.refuse("it drives up to 128 x 32 or 64, upright or upside down")
-        self.reset(low=0.00001, after=0.001)  # RES# low for 3 us (section 8.9)
+        self.reset(low=0.00001, after=0.001)  # RES# low for 3 us
         # columns and rows of all known modules run against the controller's: A1h, C8h is upright
         turned = (0xA1, 0xC8) if self.rotation == 0 else (0xA0, 0xC0)
         self.bus.command(OFF)
@@ -57,7 +57,7 @@ class Ssd1306(Driver):
 
     def light(self, level: float, before: float) -> None:
         if level == 0:
-            self.bus.command(OFF, PUMP, PUMP_OFF)  # RAM is kept (section 8.9.2)
+            self.bus.command(OFF, PUMP, PUMP_OFF)  # RAM is kept
             return
         self.bus.command(CONTRAST, round(255 * level))
         if before == 0:

@@ -1,8 +1,8 @@
 """ST7789: colour panels up to 240 x 320 on SPI, 16 bits a pixel.
 
-Sitronix ST7789V v1.4. Set-up: SWRESET (9.1.2), SLPOUT (9.1.12), COLMOD 55h (9.1.32), MADCTL (9.1.28), INVON
-or INVOFF (9.1.15, 9.1.16), NORON (9.1.14), DISPON (9.1.19); a box is CASET, RASET, RAMWR (9.1.20 to 9.1.22);
-RGB565 as in 8.8.42 (65K colours, 4-line serial). Timings: table 7 (reset) and the two SLP commands."""
+Sitronix ST7789V v1.3, section 9.1 (system function command table 1): set-up is SWRESET 01h, SLPOUT 11h, COLMOD
+3Ah with 55h, MADCTL 36h, INVON 21h or INVOFF 20h, NORON 13h, DISPON 29h; a box is CASET 2Ah, RASET 2Bh, RAMWR 2Ch.
+Section 8.8: 65K colours on 4 lines are RGB 5-6-5. The waits are those of SWRESET, SLPIN and SLPOUT."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class St7789(Driver):
         if level == 0:
             self.bus.wires.set("BL", 0)
             self._command(DISPOFF)
-            self._command(SLPIN)  # RAM is kept (9.1.11)
+            self._command(SLPIN)  # RAM is kept
             self._pause(AWAKE)
             return
         if before == 0:

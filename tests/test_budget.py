@@ -36,7 +36,8 @@ def test_lines_are_not_joined_to_save_lines(counts: dict[str, footprint.Count]) 
     dense = {name: row.tokens / row.code for name, row in python.items()}
     assert not {name: value for name, value in dense.items() if value > DENSEST_FILE}
     assert (
-        sum(row.tokens for row in python.values()) / sum(row.code for row in python.values()) <= 10.0
+        sum(row.tokens for row in python.values()) / sum(row.code for row in python.values())
+        <= 10.0
     )
 
 

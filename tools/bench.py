@@ -26,6 +26,7 @@ TABLE = {
     "recall": "a search over 1,000, 10,000 and 100,000 notes, its memory; beside FTS5, numpy, sqlite-vec",
     "quality": "what recall finds: an authored set in ten strata, asked of each list, their fusion, all of it",
     "ledger": "durable appends beside bare commits, verification beside bare Ed25519, reading",
+    "panels": "bytes and time of a frame for each kind of panel, on a recorded bus",
     "card": "bytes written to the card by a spoken turn, all processes",
 }
 

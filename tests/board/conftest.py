@@ -282,7 +282,7 @@ class St7789(Glass):
                 self._paste(left, upper, colours(self.values, size))
 
     def _paste(self, x: int, y: int, image: Image.Image) -> None:
-        """Write what stands at (x, y) as the host counts, where MADCTL sends it (9.1.28)."""
+        """Write what stands at (x, y) as the host counts, where MADCTL sends it."""
         if self.turn & 0x20:  # MV: the host's x is a row
             image, x, y = image.transpose(Transpose.TRANSPOSE), y, x
         if self.turn & 0x40:  # MX: columns are counted from the other side

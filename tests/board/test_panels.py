@@ -88,7 +88,7 @@ def test_golden_bytes(rigs: Make, name: str) -> None:
 
 def test_ssd1306_is_set_up_as_its_sheet_says(rigs: Make) -> None:
     """SSD1306 rev 1.5, application note, figure 2 (software initialisation flow chart), then the charge
-    pump of section 8.9.2; 00h before commands, 40h before data (8.1.5.2)."""
+    pump (section 8.10); 00h before commands, 40h before data (8.1.5.2)."""
     rig = rigs("ssd1306")
     rig.driver()
     log = sent(rig.wires.log)
@@ -111,7 +111,7 @@ def test_ssd1306_sends_pages_of_a_box(rigs: Make) -> None:
 
 
 def test_sh1106_sends_each_page_by_itself(rigs: Make) -> None:
-    """SH1106 v2.3, command table 1, 2 and 13: B0h page, 0xh and 1xh column; column 20 of the glass is 22."""
+    """SH1106 v2.3, command table: B0h page, 0xh and 1xh column; column 20 of the glass is 22."""
     rig = rigs("sh1106")
     driver = rig.driver()
     assert sent(rig.wires.log).index("ad 8b") < sent(rig.wires.log).index("af")
@@ -123,7 +123,7 @@ def test_sh1106_sends_each_page_by_itself(rigs: Make) -> None:
 
 
 def test_st7789_sends_a_window(rigs: Make) -> None:
-    """ST7789V v1.4, 9.1.20 to 9.1.22: CASET, RASET, RAMWR with big-endian first and last; white is FFFFh.
+    """ST7789V v1.3, section 9.1: CASET, RASET, RAMWR with big-endian first and last; white is FFFFh.
     The glass of 280 rows begins at row 20, from either side."""
     rig = rigs("st7789-280")
     driver = rig.driver()
@@ -141,7 +141,7 @@ def test_st7789_sends_a_window(rigs: Make) -> None:
 
 
 def test_colours_are_565() -> None:
-    """ST7789V v1.4, 8.8.42: R4-R0 G5-G3 | G2-G0 B4-B0."""
+    """ST7789V v1.3, section 8.8: R4-R0 G5-G3 | G2-G0 B4-B0."""
     from exo.board.pixels import rgb565
 
     for colour in [(255, 0, 0), (0, 255, 0), (0, 0, 255), (0x12, 0x34, 0x56), (255, 254, 253)]:
@@ -161,7 +161,7 @@ def test_transfers_hold_4096_bytes(rigs: Make) -> None:
 
 
 def test_epaper_is_set_up_as_its_sheet_says(rigs: Make) -> None:
-    """SSD1680 rev 0.14, 9.1 (typical operating sequence): reset, 12h, 01h, 11h, 3Ch, 18h; then both RAMs
+    """SSD1680 rev 0.14, section 9 (general operation flow): reset, 12h, 01h, 11h, 3Ch, 18h; then both RAMs
     (24h, 26h) and an update of all pixels, 22h F7h 20h."""
     rig = rigs("epd2in13v4")
     driver = rig.driver()
