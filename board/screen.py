@@ -1,4 +1,5 @@
-"""The screen port: four things that every panel can do, and no more."""
+"""The screen port: four things that every panel can do, and no more; and the panel of a board that has
+none."""
 
 from __future__ import annotations
 
@@ -31,6 +32,19 @@ class Screen(Protocol):
     def power(self, level: float) -> None:
         """Set the brightness: 0 dark (the image is kept), 1 full. Raises BoardError outside 0 to 1."""
         ...
+
+
+class NoPanel:
+    """For a board without a panel: takes any image and shows nothing, so that all else goes on."""
+
+    def __init__(self, size: tuple[int, int] = (128, 64), mode: str = "1") -> None:
+        self.size, self.mode = size, mode
+
+    def show(self, image: Image, box: Box | None = None) -> None:
+        pass
+
+    def power(self, level: float) -> None:
+        pass
 
 
 def check(screen: Screen, image: Image, box: Box | None) -> None:
