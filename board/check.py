@@ -209,4 +209,3 @@ def _cards(profile: Profile, text: str) -> Iterator[Problem]:
     elif "pc" in (audio.microphone, audio.speaker) and not rows:
         mend = "plug in a USB sound card"
         yield Problem(f"{profile.name} audio", None, "there is no sound card at all", mend)
-

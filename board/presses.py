@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 NEVER = math.inf
 
@@ -27,6 +27,9 @@ class Timing:
     chord: float = 0.15
     repeat_after: float = 0.4
     repeat_every: float = 0.12
+
+
+TIMING = Timing()
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,23 @@ class Settler:
     """Edges in, changes out, each told once and in turn."""
 
     def __init__(
-        self, names: Iterable[str], timing: Timing = Timing(), held: Collection[str] = ()
+        self, names: Iterable[str], timing: Timing = TIMING, held: Collection[str] = ()
     ) -> None:
         """`held` are the keys that are down already: not heard until they come up."""
         self.timing = timing
         self._pins = {name: _Pin(raw=name in held, deaf=name in held) for name in names}
-        self._now = -NEVER
+        self.now = 0.0  # the latest time that was told
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys."""
+        return tuple(self._pins)
+
+    @property
+    def unsettled(self) -> float:
+        """Since when a level waits to settle; infinity when none does."""
+        pins = self._pins.values()
+        return min((pin.since for pin in pins if pin.raw != (pin.down or pin.deaf)), default=NEVER)
 
     @property
     def down(self) -> set[str]:
@@ -85,17 +99,18 @@ class Settler:
         changes = self.tick(at)
         pin = self._pins.get(name)
         if pin and pin.raw != level:
-            pin.raw, pin.since = level, self._now
+            pin.raw, pin.since = level, self.now
             changes += self.tick(at)
         return changes
 
     def tick(self, at: float, levels: Mapping[str, bool] | None = None) -> list[Change]:
         """Time went on to `at`; `levels`, when they were read, mend what edges were lost."""
-        self._now = max(self._now, at)  # a clock that steps back is one that stands
+        if at > self.now and at != NEVER:  # a clock that steps back is one that stands
+            self.now = at
         for name, level in (levels or {}).items():
             pin = self._pins.get(name)
             if pin and pin.raw != level:
-                pin.raw, pin.since = level, self._now
+                pin.raw, pin.since = level, self.now
         changes = []
         while (first := self._first()) is not None:
             name, pin = first
@@ -105,7 +120,7 @@ class Settler:
 
     def _first(self) -> tuple[str, _Pin] | None:
         ready = [
-            (name, pin) for name, pin in self._pins.items() if pin.due(self.timing) <= self._now
+            (name, pin) for name, pin in self._pins.items() if pin.due(self.timing) <= self.now
         ]
         return min(ready, key=lambda each: each[1].due(self.timing), default=None)
 
@@ -152,13 +167,12 @@ class Presses:
     repeats: Collection[str] = ()
     doubles: Collection[str] = ()
     chords: Collection[frozenset[str]] = ()
-    timing: Timing = field(default_factory=Timing)
+    timing: Timing = TIMING
     held: Collection[str] = ()
 
     def __post_init__(self) -> None:
         self._settler = Settler(self.names, self.timing, self.held)
-        self._keys = {name: _Key() for name in self._settler._pins}
-        self._now = -NEVER
+        self._keys = {name: _Key() for name in self._settler.names}
 
     @property
     def down(self) -> set[str]:
@@ -172,19 +186,19 @@ class Presses:
 
     def edge(self, at: float, name: str, level: bool) -> list[Gesture]:
         """A pin changed; see Settler.edge."""
-        return self._take(at, self._settler.edge(at, name, level))
+        return self._take(self._settler.edge(at, name, level))
 
     def tick(self, at: float, levels: Mapping[str, bool] | None = None) -> list[Gesture]:
         """Time went on to `at`; see Settler.tick."""
-        return self._take(at, self._settler.tick(at, levels))
+        return self._take(self._settler.tick(at, levels))
 
-    def _take(self, at: float, changes: list[Change]) -> list[Gesture]:
+    def _take(self, changes: list[Change]) -> list[Gesture]:
         found: list[Gesture] = []
         for change in changes:
             found += self._until(change.at)
             found += self._pressed(change) if change.down else self._released(change)
         # a change that still settles happened before now: what it may undo must wait for it
-        return found + self._until(min(at, self._settler.unsettled))
+        return found + self._until(min(self._settler.now, self._settler.unsettled))
 
     def _pressed(self, change: Change) -> list[Gesture]:
         name, key, at = change.name, self._keys[change.name], change.at
@@ -192,6 +206,8 @@ class Presses:
         double = key.waiting != NEVER and at < key.waiting
         key.down, key.at, key.done, key.waiting, key.next = True, at, False, NEVER, NEVER
         if chord := self._chord(at):
+            if double:  # the press before was one of its own
+                found.append(Gesture("press", (name,), at))
             for each in chord:
                 self._keys[each].done, self._keys[each].next = True, NEVER
             return [*found, Gesture("chord", tuple(sorted(chord)), at)]
@@ -213,7 +229,9 @@ class Presses:
             for name, key in self._keys.items()
             if key.down and not key.done and at - key.at <= self.timing.chord
         }
-        return max((chord for chord in self.chords if chord and chord <= fresh), key=len, default=None)
+        return max(
+            (chord for chord in self.chords if chord and chord <= fresh), key=len, default=None
+        )
 
     def _begin(self, name: str, key: _Key, at: float) -> Gesture:
         """A key that repeats means its press at once."""
@@ -240,7 +258,9 @@ class Presses:
         late tick is no volley."""
         found: list[Gesture] = []
         while True:
-            name, key = min(self._keys.items(), key=lambda each: self._due(each[1]), default=("", _Key()))
+            name, key = min(
+                self._keys.items(), key=lambda each: self._due(each[1]), default=("", _Key())
+            )
             due = self._due(key)
             if due > at or due == NEVER:
                 return found

@@ -214,7 +214,9 @@ class _Reader:
         driver = self.choice(data, "driver", tuple(DRIVERS), "panel.")
         bus = self.get(data, "bus", str, "panel.", "")
         if bus != DRIVERS[driver]:
-            raise self.bad("panel.bus", f"{driver} is on {DRIVERS[driver] or 'no bus'}, not {bus!r}")
+            raise self.bad(
+                "panel.bus", f"{driver} is on {DRIVERS[driver] or 'no bus'}, not {bus!r}"
+            )
         # an address belongs to I2C, a device to SPI, and neither is guessed
         for key, wanted in (("address", bus == "i2c"), ("device", bus == "spi")):
             if (key in data) != wanted:

@@ -26,7 +26,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "onnxruntime",
         "tokenizers",
     ),
-    "board": ("exo.board", "exo.core.base", "PIL", "sounddevice"),
+    "board": ("exo.board", "exo.core.base", "PIL", "gpiozero", "lgpio", "sounddevice"),
     "device": ("exo.device", "exo.board", "exo.core.base", "PIL"),
     "tools": (
         "exo.core",
@@ -43,7 +43,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
 LATE = {
     "PIL",
     "ctranslate2",
+    "gpiozero",
     "httpx",
+    "lgpio",
     "llama_cpp",
     "numpy",
     "onnxruntime",

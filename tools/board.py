@@ -75,7 +75,9 @@ def _panel(panel: Panel) -> str:
 
 def _audio(board: Profile) -> str:
     audio = board.audio
-    return audio.card or ("USB or the system's" if "pc" in (audio.microphone, audio.speaker) else "none")
+    return audio.card or (
+        "USB or the system's" if "pc" in (audio.microphone, audio.speaker) else "none"
+    )
 
 
 def show(options: argparse.Namespace) -> int:
@@ -93,7 +95,9 @@ def show(options: argparse.Namespace) -> int:
 def wiring(board: Profile) -> list[str]:
     """Lines of what is wired where, pins as BCM numbers."""
     panel = board.panel
-    lines = [f"panel    {_panel(panel)}" + (f", turned by {panel.rotation}" if panel.rotation else "")]
+    lines = [
+        f"panel    {_panel(panel)}" + (f", turned by {panel.rotation}" if panel.rotation else "")
+    ]
     if panel.bus == "i2c":
         lines.append(f"         I2C address {panel.address:#04x}")
     if panel.bus == "spi":
