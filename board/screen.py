@@ -1,4 +1,5 @@
-"""The screen port: four things that every panel can do, and no more."""
+"""The screen port: four things that every panel can do, and no more; and the panel of a board that has
+none."""
 
 from __future__ import annotations
 

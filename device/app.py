@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exo.board import profile as profiles
+from exo.board import detect
 from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
 from exo.board.pcm import write_wav
 from exo.board.ports import Buttons, Microphone, Speaker
+from exo.board.profile import Profile
 from exo.board.screen import Screen
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError, storage_error
@@ -59,7 +60,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--home", metavar="DIR", help="home folder (default: EXO_HOME or ~/.exo)")
     parser.add_argument(
-        "--board", metavar="NAME", help="board profile (default: the setting board)"
+        "--board", metavar="NAME", help="board profile (default: the setting board, else detection)"
     )
     parser.add_argument(
         "--script", type=Path, metavar="FILE", help="run actions from FILE, no terminal"
@@ -144,8 +145,12 @@ def running(handheld: Handheld) -> Iterator[None]:
         thread.join(5)
 
 
-def _board(options: argparse.Namespace, settings: Settings) -> profiles.Profile:
-    return profiles.load(options.board or settings.text("board"))
+def _board(options: argparse.Namespace, settings: Settings) -> Profile:
+    """The board, chosen once; the reason is printed."""
+    wanted = (options.board, "--board") if options.board else detect.wanted(settings)
+    choice = detect.choose(*wanted)
+    print(f"exo-device: {choice}", file=sys.stderr, flush=True)
+    return choice.profile
 
 
 def _scripted(home: Home, options: argparse.Namespace) -> int:
@@ -190,11 +195,14 @@ def _awake(handheld: Handheld, stop: threading.Event) -> None:
 
 
 def _interactive(home: Home, options: argparse.Namespace) -> int:
-    from exo.device import terminal
+    from exo.device import onboard, terminal
 
-    terminal.check(sys.stdin, sys.stdout)
     settings = Settings.load(home.settings_file)
     board = _board(options, settings)
+    if detect.is_board() and not board.simulated:
+        with _alone(home), _services(home, options, None):
+            return onboard.run(home, settings, board, options.trace)
+    terminal.check(sys.stdin, sys.stdout)
     with _alone(home), _services(home, options, None):
         return terminal.run(home, settings, board, options.audio_out, options.trace)
 

@@ -96,6 +96,7 @@ GROUPS = (
     "exo.tools.ledger",
     "exo.tools.store",
     "exo.tools.items",
+    "exo.tools.board",
 )
 
 

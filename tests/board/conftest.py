@@ -420,13 +420,17 @@ class Rig:
     """A panel, its wires and its glass. Time passes only where a driver waits or a test lets it."""
 
     def __init__(self, name: str) -> None:
-        self.spec = SPECS[name]
         self.clock = FakeClock()
         self.wires = LiveWires()
         self.wires.answer = self._answer
-        self.glass = GLASSES[self.spec.driver](self.spec, self.clock)
-        self.wires.glass = self.glass
         self.told: list[str] = []
+        self.use(SPECS[name])
+
+    def use(self, spec: Any) -> None:
+        """Take another panel."""
+        self.spec = spec
+        self.glass = GLASSES.get(spec.driver, Ssd1306)(spec, self.clock)
+        self.wires.glass = self.glass
 
     def bus(self, panel: Any = None) -> Bus:
         return I2cBus(self.wires) if self.spec.bus == "i2c" else SpiBus(self.wires)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from exo.board import profile as profiles
 from exo.board.bus import RecordedWires, SpiBus
 from exo.board.fake import FakePanel
 from exo.board.panels import DRIVERS, connected, open_panel
@@ -433,6 +436,17 @@ def test_a_fake_panel_is_steady_too() -> None:
 # profiles and real wires
 
 
+@pytest.mark.parametrize("name", [n for n in profiles.names() if n != "sim"])
+def test_the_panel_of_every_board_is_driven(rigs: Make, name: str) -> None:
+    panel = profiles.load(name).panel
+    rig = rigs(panel.driver if panel.driver in DRIVERS else "ssd1306")
+    rig.use(panel)
+    screen = rig.steady()
+    screen.show(boxed(screen))
+    assert not screen.fault
+    assert panel.driver == "none" or rig.shows(boxed(screen))
+
+
 def test_a_wrong_profile_is_named(rigs: Make) -> None:
     spec = rigs("ssd1306").spec
     with pytest.raises(BoardError, match="no such driver"):
@@ -447,7 +461,7 @@ def test_a_wrong_profile_is_named(rigs: Make) -> None:
     }
     for name, change in wrong.items():
         rig = rigs(name)
-        rig.spec = replace(rig.spec, **change)
+        rig.use(replace(rig.spec, **change))
         screen = rig.steady()
         screen.show(Image.new(screen.mode, screen.size))
         assert "profile" in rig.told[0]
@@ -507,7 +521,7 @@ def test_real_wires_drive_pins_and_spi(
     rigs: Make, pins: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spi = Spi()
-    monkeypatch.setattr(pytest.importorskip("spidev"), "SpiDev", lambda: spi)
+    monkeypatch.setitem(sys.modules, "spidev", SimpleNamespace(SpiDev=lambda: spi))
     spec = replace(
         rigs("st7789-280").spec,
         pins={"DC": 27, "RST": 4, "BL": 22, "CS": 8},
@@ -533,6 +547,12 @@ def test_real_wires_drive_pins_and_spi(
 
 
 def test_real_wires_say_what_fails(rigs: Make, pins: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(bus: int, device: int) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    spi = Spi()
+    spi.open = absent  # type: ignore[method-assign]
+    monkeypatch.setitem(sys.modules, "spidev", SimpleNamespace(SpiDev=lambda: spi))
     spec = rigs("ssd1306").spec
     with pytest.raises(BoardError, match="/dev/i2c-1"):
         connected(spec)  # no such bus on a PC
@@ -545,6 +565,6 @@ def test_real_wires_say_what_fails(rigs: Make, pins: Any, monkeypatch: pytest.Mo
 def test_without_its_libraries_a_board_says_what_to_install(
     rigs: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "gpiozero", None)
+    monkeypatch.setitem(sys.modules, "gpiozero", None)
     with pytest.raises(BoardError, match="extra `board`"):
         connected(rigs("st7789").spec)
