@@ -10,7 +10,7 @@ from collections.abc import Callable
 from exo.board.screen import Screen
 from exo.board.steady import Steady
 from exo.device.pages import Drawn, Pages, View
-from PIL import Image, ImageChops
+from PIL import Image
 
 LEAST = (120, 60)  # dots that a page needs
 
@@ -30,7 +30,8 @@ def fit(page: Image.Image, size: tuple[int, int], mode: str, paper: bool = False
     """Return `page`, mode "1", as large as it goes on a panel; dark on white when it is paper."""
     factor = max(1, min(size[0] // page.width, size[1] // page.height))
     if paper:
-        page = ImageChops.invert(page)
+        # not ImageChops.invert: a dot that was put as 1 would stay white
+        page = page.point(lambda value: 0 if value else 255)
     if factor > 1:
         page = page.resize((factor * page.width, factor * page.height), Image.Resampling.NEAREST)
     page = page.convert(mode)
