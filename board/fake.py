@@ -26,10 +26,12 @@ AHEAD = 0.3  # seconds that may wait in the speaker
 class FakePanel:
     """Keeps the last image. `updates` counts what was really shown."""
 
-    def __init__(self, size: tuple[int, int] = (128, 64), mode: str = "1") -> None:
+    def __init__(
+        self, size: tuple[int, int] = (128, 64), mode: str = "1", paper: bool = False
+    ) -> None:
         from PIL import Image
 
-        self.size, self.mode = size, mode
+        self.size, self.mode, self.paper = size, mode, paper
         self.image = Image.new(mode, size)
         self.level = 1.0
         self.updates = 0

@@ -90,6 +90,11 @@ def open_panel(
     return Steady(make, panel.size, panel.mode, told, now, driver.paper)
 
 
+def is_paper(driver: str) -> bool:
+    """Whether a panel of that driver is to be drawn dark on white."""
+    return driver in DRIVERS and bool(_driver(driver).paper)
+
+
 def connected(panel: PanelProfile) -> Bus:
     """Open the bus and the pins of a profile's panel. Raises BoardError."""
     low = frozenset(panel.active_low)

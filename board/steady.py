@@ -84,6 +84,22 @@ class Steady:
             self.fault, self._wait = "", 0.0
             self._told("")
 
+    def finish(self, patience: float = 4.0, pause: Callable[[float], None] = time.sleep) -> None:
+        """Bring the last picture onto the panel, let it sleep and let go of it; waits up to `patience`
+        seconds for one that is busy. Paper keeps that picture without power."""
+        end = self._now() + patience
+        for level in (self._level, 0.0):
+            self._level = level
+            while self._panel and not self.fault and self._now() < end:
+                self.settle()
+                if not self._waits():
+                    break
+                pause(0.02)
+        try:
+            self.close()
+        except BoardError as error:
+            self._told(str(error))
+
     def close(self) -> None:
         """Let go of the panel."""
         panel, self._panel, self._shown = self._panel, None, None
@@ -106,7 +122,14 @@ class Steady:
             panel.power(self._level)
             self._lit = self._level
 
-    def _boxes(self, panel: Screen, wanted: Image) -> list[Box | None]:
+    def _waits(self) -> bool:
+        """Whether something is not on the panel yet."""
+        if self._level != self._lit:
+            return True
+        wanted = self._wanted if self._level > 0 else None
+        return wanted is not None and bool(self._boxes(self._panel, wanted))
+
+    def _boxes(self, panel: Screen | None, wanted: Image) -> list[Box | None]:
         """The parts that changed: one, or one for each band of rows that the controller wants."""
         from PIL import ImageChops
 

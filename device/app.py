@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from exo.board import detect
 from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
+from exo.board.panels import is_paper
 from exo.board.pcm import write_wav
 from exo.board.ports import Buttons, Microphone, Speaker
 from exo.board.profile import Profile
@@ -169,7 +170,8 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
-    panel, buttons = FakePanel(board.panel.size, board.panel.mode), FakeButtons(names)
+    panel = FakePanel(board.panel.size, board.panel.mode, is_paper(board.panel.driver))
+    buttons = FakeButtons(names)
     microphone, speaker = FakeMicrophone(), FakeSpeaker()
     with _alone(home), _services(home, options, stop):
         handheld = build(home, settings, panel, buttons, microphone, speaker, trace=options.trace)

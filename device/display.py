@@ -13,6 +13,8 @@ from exo.device.pages import Drawn, Pages, View
 from PIL import Image
 
 LEAST = (120, 60)  # dots that a page needs
+# panels whose glass has round corners: pixels that stay free across and down, on both sides
+ROUND = {(240, 280): (0, 20), (280, 240): (20, 0)}
 
 
 def scale(size: tuple[int, int]) -> int:
@@ -23,7 +25,8 @@ def scale(size: tuple[int, int]) -> int:
 def dots(size: tuple[int, int], paper: bool = False) -> tuple[int, int]:
     """The size in dots of the pages for a panel of `size` pixels. Paper is read nearby: as fine as it is."""
     factor = 1 if paper else scale(size)
-    return size[0] // factor, size[1] // factor
+    free = ROUND.get(size, (0, 0))
+    return (size[0] - 2 * free[0]) // factor, (size[1] - 2 * free[1]) // factor
 
 
 def fit(page: Image.Image, size: tuple[int, int], mode: str, paper: bool = False) -> Image.Image:
@@ -40,6 +43,16 @@ def fit(page: Image.Image, size: tuple[int, int], mode: str, paper: bool = False
     whole = Image.new(mode, size, "white" if paper else "black")
     whole.paste(page, ((size[0] - page.width) // 2, (size[1] - page.height) // 2))
     return whole
+
+
+def unfit(image: Image.Image, paper: bool = False) -> Image.Image:
+    """Return what `fit` was given: the dots of a panel's picture, mode "1"; for a terminal and for tests."""
+    width, height = dots(image.size, paper)
+    factor = max(1, min(image.width // width, image.height // height))
+    x, y = (image.width - factor * width) // 2, (image.height - factor * height) // 2
+    page = image.crop((x, y, x + factor * width, y + factor * height)).convert("L")
+    page = page.resize((width, height), Image.Resampling.NEAREST)
+    return page.point(lambda value: 255 * ((value > 127) != paper)).convert("1")
 
 
 class Display:

@@ -13,7 +13,7 @@ from exo.board.buttons import GpioButtons
 from exo.board.panels import open_panel
 from exo.board.pcaudio import PcMicrophone, PcSpeaker
 from exo.board.profile import Profile
-from exo.board.screen import Screen
+from exo.board.steady import Steady
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.device.display import tell
@@ -26,19 +26,20 @@ def run(home: Home, settings: Settings, board: Profile, trace: Path | None) -> i
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    buttons = GpioButtons(board.buttons)
+    buttons, screen = GpioButtons(board.buttons), panel(board)
     try:
         microphone = PcMicrophone(settings.text("audio.microphone"))
         speaker = PcSpeaker(settings.text("audio.speaker"))
-        handheld = build(home, settings, panel(board), buttons, microphone, speaker, trace=trace)
+        handheld = build(home, settings, screen, buttons, microphone, speaker, trace=trace)
         with running(handheld):
             while handheld.machine.state != "off" and not stop.wait(1.0):
                 pass
     finally:
         buttons.close()
+        screen.finish()
     return 0
 
 
-def panel(board: Profile) -> Screen:
+def panel(board: Profile) -> Steady:
     """The board's panel, opened with the first picture; one that fails is told and tried again."""
     return open_panel(board.panel, tell)

@@ -5,6 +5,7 @@ committed."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import random
 import sys
@@ -22,6 +23,10 @@ from exo.board.fake import FakePanel
 from exo.board.panels import DRIVERS, connected, open_panel
 from exo.board.steady import Steady
 from exo.core.base.errors import BoardError
+from exo.device.display import Display, dots, fit, unfit
+from exo.device.font import Fonts
+from exo.device.locale import Texts
+from exo.device.pages import Pages, View
 from exo.tools.clock import FakeClock
 from PIL import Image, ImageDraw
 
@@ -257,6 +262,59 @@ def test_epaper_sleeps_and_wakes_by_reset(rigs: Make) -> None:
     screen.power(1)
     assert not rig.glass.asleep
     assert rig.shows(boxed(screen))
+
+
+# pages
+
+LOOKS = {
+    "ssd1306": ((128, 64), False),
+    "sh1106": ((128, 64), False),
+    "st7789": ((160, 120), False),
+    "st7789-280": ((120, 120), False),
+    "epd2in13v4": ((250, 122), True),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_a_page_is_seen_on_every_panel(rigs: Make, name: str) -> None:
+    rig = rigs(name)
+    screen = rig.steady()
+    size, paper = LOOKS[name]
+    assert (dots(screen.size, screen.paper), screen.paper) == (size, paper)
+    display = Display(screen, Pages(size, Fonts(), Texts()))
+    for minute in range(5):
+        now = datetime.datetime(2026, 11, 30, 14, minute, tzinfo=datetime.UTC)
+        display.show(View("idle", now, hint="Hold to talk"))
+        rig.clock.advance(3)
+        display.show(View("idle", now, hint="Hold to talk"))
+        seen = rig.seen()
+        assert seen is not None and f"14:0{minute}" in display.shown.text
+        page = display.shown.image
+        assert rig.shows(fit(page, screen.size, screen.mode, paper))
+        assert unfit(seen, paper).tobytes() == page.tobytes()
+
+
+def test_at_the_end_the_last_picture_is_kept_and_the_panel_sleeps(rig: Any) -> None:
+    screen = rig.steady()
+    screen.show(boxed(screen))
+    screen.show(boxed(screen, ((1, 1, 9, 9),)))  # an e-paper is busy
+    screen.finish(pause=rig.clock.advance)
+    assert rig.wires.closed and not screen.fault
+    if screen.paper:
+        assert rig.glass.asleep
+        assert rig.shows(boxed(screen, ((1, 1, 9, 9),)))
+    else:
+        assert rig.seen() is None
+
+
+def test_a_panel_that_fails_does_not_hold_up_the_end(rig: Any) -> None:
+    screen = rig.steady()
+    screen.show(boxed(screen))
+    rig.wires.broken = "no answer"
+    start = rig.clock.monotonic()
+    screen.finish(pause=rig.clock.advance)
+    assert rig.clock.monotonic() - start < 5
+    assert rig.wires.closed
 
 
 # only what changed

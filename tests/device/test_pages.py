@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 
 import pytest
-from exo.device.display import dots, fit
+from exo.device.display import dots, fit, unfit
 from exo.device.font import Fonts
 from exo.device.locale import FOLDER, Texts
 from exo.device.pages import Pages, View
@@ -104,6 +104,7 @@ def test_golden(name: str, language: str) -> None:
 OTHERS = {
     "240x240": ((240, 240), "RGB", False),
     "320x240": ((320, 240), "RGB", False),
+    "240x280": ((240, 280), "RGB", False),
     "250x122": ((250, 122), "1", True),
 }
 SEEN = ("idle", "listening", "thinking", "reply", "reply-scripts", "error-long", "timer")
@@ -129,7 +130,7 @@ def test_golden_of_other_panels(name: str, panel: str) -> None:
         ((128, 64), False, (128, 64), 1),
         ((128, 32), False, (128, 32), 1),
         ((240, 240), False, (120, 120), 2),
-        ((240, 280), False, (120, 140), 2),
+        ((240, 280), False, (120, 120), 2),  # the corners are round
         ((320, 240), False, (160, 120), 2),
         ((250, 122), True, (250, 122), 1),
         ((480, 320), False, (120, 80), 4),
@@ -149,6 +150,7 @@ def test_a_dot_is_a_whole_number_of_pixels(
     expected = Image.new("RGB", size, ground)
     expected.paste(ink, (x, y, x + factor, y + factor))
     assert image.tobytes() == expected.tobytes()
+    assert unfit(image, paper).tobytes() == dot.tobytes()
 
 
 @pytest.mark.parametrize("size", [(128, 32), (128, 64), (250, 122), (240, 240)])
