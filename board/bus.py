@@ -125,26 +125,12 @@ class _RealPins:
     """Pins through gpiozero: `inverted` ones are on when they are low."""
 
     def __init__(self, pins: Mapping[str, int], inverted: frozenset[str] = frozenset()) -> None:
+        self._pins: dict[str, Any] = {}
         with _faults("open the panel's pins"):
-            import gpiozero
-
-            self._pins: dict[str, Any] = {}
             try:
                 for name, number in pins.items():
-                    high = name not in inverted
-                    if name == "BUSY":
-                        self._pins[name] = gpiozero.DigitalInputDevice(
-                            number, pull_up=None, active_state=high
-                        )
-                    elif name == "BL":
-                        self._pins[name] = gpiozero.PWMOutputDevice(
-                            number, active_high=high, frequency=200
-                        )
-                    elif name not in ("CS", "TE"):  # the SPI device drives CS; nobody waits for TE
-                        first = name in ("RST", "PWR")
-                        self._pins[name] = gpiozero.DigitalOutputDevice(
-                            number, active_high=high, initial_value=first
-                        )
+                    if name not in ("CS", "TE"):  # the SPI device drives CS; nobody waits for TE
+                        self._pins[name] = _pin(name, number, name not in inverted)
             except BaseException:
                 self.close_pins()
                 raise
@@ -227,6 +213,18 @@ class SpiWires(_RealPins):
     def close(self) -> None:
         self._spi.close()
         self.close_pins()
+
+
+def _pin(name: str, number: int, high: bool) -> Any:
+    """Open a pin as its name wants it; `high`: it is on when it is high."""
+    import gpiozero
+
+    if name == "BUSY":
+        return gpiozero.DigitalInputDevice(number, pull_up=None, active_state=high)
+    if name == "BL":
+        return gpiozero.PWMOutputDevice(number, active_high=high, frequency=200)
+    first = name in ("RST", "PWR")  # neither reset nor cut off while it is opened
+    return gpiozero.DigitalOutputDevice(number, active_high=high, initial_value=first)
 
 
 @contextlib.contextmanager

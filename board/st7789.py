@@ -20,7 +20,8 @@ SWRESET, SLPIN, SLPOUT, NORON, INVOFF, INVON = 0x01, 0x10, 0x11, 0x13, 0x20, 0x2
 DISPOFF, DISPON, CASET, RASET, RAMWR, MADCTL, COLMOD = 0x28, 0x29, 0x2A, 0x2B, 0x2C, 0x36, 0x3A
 MY, MX, MV = 0x80, 0x40, 0x20  # rows mirrored, columns mirrored, exchanged
 TURNS = (0, MX | MV, MX | MY, MY | MV)  # by quarters clockwise
-AWAKE = 0.12  # seconds after SLPOUT or a reset until SLPIN or SLPOUT may follow
+SETTLE = 0.005  # seconds after SWRESET, SLPIN, SLPOUT until any command
+SLEEP = 0.12  # and until SLPIN or SLPOUT
 
 
 class St7789(Driver):
@@ -43,11 +44,10 @@ class St7789(Driver):
         self._origin = (second, first) if turn & MV else (first, second)
 
         self.bus.wires.set("BL", 0)
-        self.reset(low=0.00002, after=AWAKE)
-        self._command(SWRESET)  # many boards have no RST
-        self._pause(AWAKE)
-        self._command(SLPOUT)
-        self._pause(AWAKE)
+        self.reset(low=0.00002, after=SETTLE)
+        self._slept = self._now()
+        self._sleep(SWRESET)  # many boards have no RST
+        self._sleep(SLPOUT)
         self._command(COLMOD, 0x55)
         self._command(MADCTL, turn)
         self._command(INVON if self.invert else INVOFF)
@@ -65,14 +65,19 @@ class St7789(Driver):
         if level == 0:
             self.bus.wires.set("BL", 0)
             self._command(DISPOFF)
-            self._command(SLPIN)  # RAM is kept
-            self._pause(AWAKE)
+            self._sleep(SLPIN)  # RAM is kept
             return
         if before == 0:
-            self._command(SLPOUT)
-            self._pause(AWAKE)
+            self._sleep(SLPOUT)
             self._command(DISPON)
         self.bus.wires.set("BL", level)
+
+    def _sleep(self, code: int) -> None:
+        """Send SLPIN, SLPOUT or SWRESET, not sooner than SLEEP after the one before."""
+        self._pause(max(0.0, self._slept + SLEEP - self._now()))
+        self._command(code)
+        self._slept = self._now()
+        self._pause(SETTLE)
 
     def _command(self, code: int, *values: int) -> None:
         self.bus.command(code)

@@ -16,11 +16,10 @@ from exo.core.base.errors import BoardError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-RETRY = (
-    0.5,
-    30.0,
-)  # seconds until the second attempt; doubled for each further one up to the latter
-JOIN = 16  # pixels of height and columns that may be sent too much to save a box of its own
+# seconds until the second attempt, doubled for each further one up to the latter
+RETRY = (0.5, 30.0)
+UNKNOWN = -1.0  # brightness of a panel that does not say
+JOIN = 16  # columns of a band that may be sent too much to save a box of its own
 
 
 class Steady:
@@ -109,14 +108,15 @@ class Steady:
 
     def _send(self) -> None:
         if self._panel is None:
-            self._panel, self._lit = self._make(), 1.0
+            self._panel = self._make()
+            self._lit = getattr(self._panel, "level", UNKNOWN)
         panel, wanted = self._panel, self._wanted
         boxes = self._boxes(panel, wanted) if wanted is not None and self._level > 0 else []
         if not boxes and self._level == self._lit or not getattr(panel, "ready", _always)():
             return
-        for box in boxes:
-            panel.show(wanted, box)
-        if boxes:
+        if wanted is not None and boxes:
+            for box in boxes:
+                panel.show(wanted, box)
             self._shown = wanted.copy()
         if self._level != self._lit:  # after the picture: an old one is not seen again
             panel.power(self._level)

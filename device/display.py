@@ -61,8 +61,8 @@ class Display:
     def __init__(
         self, screen: Screen, pages: Pages, now: Callable[[], float] = time.monotonic
     ) -> None:
-        steady = isinstance(screen, Steady)
-        self.screen = screen if steady else Steady.around(screen, tell, now)
+        steady = screen if isinstance(screen, Steady) else Steady.around(screen, tell, now)
+        self.screen = steady
         self._pages = pages
         self._view: View | None = None
         self.shown: Drawn | None = None

@@ -245,16 +245,20 @@ class St7789(Glass):
         self.awake, self.on, self.inverse, self.turn, self.depth = False, False, False, 0, 0x66
         self.code, self.values, self.window = 0, b"", [0, 0, 0, 0]
         self.ready = self.clock.monotonic() + 0.005
+        self.rested = self.clock.monotonic() + 0.12  # a reset while it is awake takes as long
 
     def command(self, codes: bytes) -> None:
         assert self.clock.monotonic() >= self.ready, "too early"
         (self.code,) = codes
         self.values = b""
+        if self.code in (0x01, 0x10, 0x11):
+            assert self.clock.monotonic() >= self.rested, "too early after SLPIN or SLPOUT"
         if self.code == 0x01:
             self.reset()
         elif self.code in (0x10, 0x11):
             self.awake = self.code == 0x11
             self.ready = self.clock.monotonic() + 0.005
+            self.rested = self.clock.monotonic() + 0.12
         elif self.code in (0x28, 0x29):
             self.on = self.code == 0x29
         elif self.code in (0x20, 0x21):

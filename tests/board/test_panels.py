@@ -148,6 +148,19 @@ def test_st7789_sends_a_window(rigs: Make) -> None:
     assert sent(rig.wires.log) == want
 
 
+def test_a_panel_that_sleeps_is_awake_at_once(rigs: Make) -> None:
+    """ST7789V v1.3, SLPOUT: 5 ms until the next command; 120 ms until SLPIN, which waits for them."""
+    rig = rigs("st7789")
+    driver = rig.driver()
+    driver.power(0)
+    rig.clock.advance(1)
+    start = rig.clock.monotonic()
+    driver.power(1)
+    assert rig.clock.monotonic() - start < 0.01
+    driver.power(0)
+    assert rig.clock.monotonic() - start > 0.12
+
+
 def test_colours_are_565() -> None:
     """ST7789V v1.3, section 8.8: R4-R0 G5-G3 | G2-G0 B4-B0."""
     from exo.board.pixels import rgb565
@@ -489,6 +502,21 @@ def test_a_fake_panel_is_steady_too() -> None:
     clock.advance(1)
     screen.settle()
     assert panel.shows(boxed(screen)) and told[1:] == [""]
+
+
+def test_a_fake_panel_that_failed_in_the_dark_lights_up() -> None:
+    clock, panel = FakeClock(), FakePanel()
+    screen = Steady.around(panel, now=clock.monotonic)
+    screen.show(boxed(screen))
+    screen.power(0)
+    panel.broken = "unplugged"
+    screen.show(boxed(screen, ((1, 1, 2, 2),)))
+    screen.power(1)
+    assert screen.fault
+    panel.broken = ""
+    clock.advance(1)
+    screen.settle()
+    assert panel.shows(boxed(screen, ((1, 1, 2, 2),)))
 
 
 # profiles and real wires
