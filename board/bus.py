@@ -13,7 +13,7 @@ from exo.core.base.errors import BoardError
 
 SPI_CHUNK = 4096  # bytes of one transfer: what spidev's buffer holds (module parameter bufsiz)
 I2C_CHUNK = 512  # bytes of data behind one control byte: 12 ms at 400 kHz
-COMMANDS, DATA = 0x00, 0x40  # control bytes, SSD1306 rev 1.5, 8.1.5.2; SH1106 v2.3, I2C interface
+COMMANDS, DATA = 0x00, 0x40  # control bytes, SSD1306 rev 1.5, section 8.1.5; SH1106 v2.3, I2C interface
 HINT = "check the cable and `exo board check`"
 
 

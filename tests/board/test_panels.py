@@ -96,7 +96,7 @@ def test_golden_bytes(rigs: Make, name: str) -> None:
 
 def test_ssd1306_is_set_up_as_its_sheet_says(rigs: Make) -> None:
     """SSD1306 rev 1.5, application note, figure 2 (software initialisation flow chart), then the charge
-    pump (section 8.10); 00h before commands, 40h before data (8.1.5.2)."""
+    pump (section 8.10); 00h before commands, 40h before data (section 8.1.5)."""
     rig = rigs("ssd1306")
     rig.driver()
     log = sent(rig.wires.log)
@@ -434,6 +434,40 @@ def test_a_fault_is_told_once_and_tried_again_ever_more_rarely(rigs: Make) -> No
     screen.settle()
     assert rig.told[1:] == [""]
     assert rig.shows(boxed(screen, ((99, 0, 104, 5),)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", ["ssd1306", "sh1106", "st7789-small", "epd2in13v4-90"])
+def test_whatever_happens_the_last_picture_is_seen(rigs: Make, name: str, seed: int) -> None:
+    rig, chance = rigs(name), random.Random(seed)
+    screen = rig.steady()
+    image = Image.new(screen.mode, screen.size)
+    level = 1.0
+    for _ in range(120):
+        match chance.randrange(7):
+            case 0:
+                level = chance.choice((0.0, 0.5, 1.0))
+                screen.power(level)
+            case 1:
+                rig.wires.fail(chance.randrange(1, 60))
+            case 2:
+                rig.wires.broken = chance.choice(("", "", "no answer"))
+            case 3:
+                rig.clock.advance(chance.choice((0.1, 1, 5, 40)))
+            case 4:
+                screen.settle()
+            case _:
+                x, y = (chance.randrange(side) for side in screen.size)
+                image.paste(chance.choice(("white", "black")), (x, y, x + 30, y + 9))
+                screen.show(image)
+    rig.wires.broken = ""
+    rig.wires.fail(0)
+    screen.power(1)
+    for _ in range(3):
+        rig.clock.advance(31)
+        screen.settle()
+    assert rig.shows(image) and not screen.fault
+    assert [bool(text) for text in rig.told] == [n % 2 == 0 for n in range(len(rig.told))]
 
 
 def test_what_was_unplugged_comes_back_whole(rig: Any) -> None:
