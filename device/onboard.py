@@ -5,10 +5,10 @@ picture alone; voice and buttons go on."""
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 from exo.board.buttons import GpioButtons
 from exo.board.pcaudio import PcMicrophone, PcSpeaker
@@ -18,14 +18,19 @@ from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 
 
-def run(home: Home, settings: Settings, board: Profile, trace: Path | None) -> int:
-    """Run until a signal ends it; returns an exit code."""
+def run(
+    home: Home,
+    settings: Settings,
+    board: Profile,
+    trace: Path | None,
+    stop: threading.Event,
+    factory: Any = None,
+) -> int:
+    """Run until `stop` is set or the handheld is off; returns an exit code. `factory` is gpiozero's
+    (None: the header). Raises BoardError when the buttons cannot be had: without them it is no use."""
     from exo.device.app import build, running
 
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    buttons = GpioButtons(board.buttons)
+    buttons = GpioButtons(board.buttons, factory)
     try:
         microphone = PcMicrophone(settings.text("audio.microphone"))
         speaker = PcSpeaker(settings.text("audio.speaker"))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from exo.board.fake import FakePanel
-from exo.board.screen import Screen
+from exo.board.screen import NoPanel, Screen
 from exo.core.base.errors import BoardError
 from exo.device.terminal import TerminalPanel
 from PIL import Image
@@ -75,3 +75,11 @@ def test_the_fake_takes_over_only_the_box() -> None:
     assert panel.shows(white)
     panel.power(0)
     assert not panel.shows(white)
+
+
+def test_a_board_without_a_panel_takes_any_image() -> None:
+    panel: Screen = NoPanel((128, 64), "1")
+    assert (panel.size, panel.mode) == ((128, 64), "1")
+    panel.show(Image.new("1", panel.size))
+    panel.show(Image.new("RGB", (7, 9)), (0, 0, 1, 1))
+    panel.power(0.0)
