@@ -116,7 +116,7 @@ def test_every_trap_of_a_real_board_is_told_in_its_file(name: str) -> None:
 def wiring(board: Profile) -> str:
     """The row of a board in the wiring table of board/README.md."""
     panel = board.panel
-    where = {"i2c": f"I2C {panel.address:#04x}", "spi": "SPI0 CE%d" % panel.device[1], "": ""}
+    where = {"i2c": f"I2C {panel.address:#04x}", "spi": f"SPI0 CE{panel.device[1]}", "": ""}
     glass = f"{panel.driver} {panel.size[0]}x{panel.size[1]}"
     glass = "none" if panel.driver == "none" else f"{glass} {where[panel.bus]}".strip()
     low = [

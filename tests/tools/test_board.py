@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from exo.board import detect
@@ -13,13 +12,9 @@ from exo.tools import board, cli
 
 
 @pytest.fixture(autouse=True)
-def on_a_pc(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_a_pc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the tests run."""
-    monkeypatch.setattr(detect, "is_board", lambda: False)
-    monkeypatch.setattr(detect.choose, "__kwdefaults__", {**NO_TREE})
-
-
-NO_TREE: dict[str, Any] = {**(detect.choose.__kwdefaults__ or {}), "tree": Path("/nonexistent")}
+    monkeypatch.setattr(detect, "TREE", tmp_path / "no-tree")
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -121,7 +116,8 @@ def test_on_a_board_its_own_files_are_looked_at(
     monkeypatch.setattr(board, "CONFIG", tmp_path / "config.txt")
     monkeypatch.setattr(board, "CARDS", tmp_path / "absent")
     assert run(capsys, "check", "waveshare-oled-1in3")[0] == 0
-    monkeypatch.setattr(detect, "is_board", lambda: True)
+    (tmp_path / "model").write_bytes(b"Raspberry Pi 5 Model B Rev 1.0\0")
+    monkeypatch.setattr(detect, "TREE", tmp_path)
     code, out = run(capsys, "check", "waveshare-oled-1in3")
     assert code == 1
     assert "config.txt lacks dtparam=spi=on" in out
