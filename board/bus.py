@@ -13,7 +13,10 @@ from exo.core.base.errors import BoardError
 
 SPI_CHUNK = 4096  # bytes of one transfer: what spidev's buffer holds (module parameter bufsiz)
 I2C_CHUNK = 512  # bytes of data behind one control byte: 12 ms at 400 kHz
-COMMANDS, DATA = 0x00, 0x40  # control bytes, SSD1306 rev 1.5, section 8.1.5; SH1106 v2.3, I2C interface
+COMMANDS, DATA = (
+    0x00,
+    0x40,
+)  # control bytes, SSD1306 rev 1.5, section 8.1.5; SH1106 v2.3, I2C interface
 HINT = "check the cable and `exo board check`"
 
 
@@ -122,15 +125,15 @@ class RecordedWires:
 
 
 class _RealPins:
-    """Pins through gpiozero: `inverted` ones are on when they are low."""
+    """Pins through gpiozero: `inverted` ones are on when they are low; `factory` None is the header."""
 
-    def __init__(self, pins: Mapping[str, int], inverted: frozenset[str] = frozenset()) -> None:
+    def __init__(self, pins: Mapping[str, int], inverted: frozenset[str], factory: Any) -> None:
         self._pins: dict[str, Any] = {}
         with _faults("open the panel's pins"):
             try:
                 for name, number in pins.items():
                     if name not in ("CS", "TE"):  # the SPI device drives CS; nobody waits for TE
-                        self._pins[name] = _pin(name, number, name not in inverted)
+                        self._pins[name] = _pin(name, number, name not in inverted, factory)
             except BaseException:
                 self.close_pins()
                 raise
@@ -160,8 +163,9 @@ class I2cWires(_RealPins):
         address: int,
         pins: Mapping[str, int],
         inverted: frozenset[str] = frozenset(),
+        factory: Any = None,
     ) -> None:
-        super().__init__(pins, inverted)
+        super().__init__(pins, inverted, factory)
         self.address = address
         with _faults(f"open /dev/i2c-{number}"):
             try:
@@ -192,8 +196,9 @@ class SpiWires(_RealPins):
         speed_hz: int,
         pins: Mapping[str, int],
         inverted: frozenset[str] = frozenset(),
+        factory: Any = None,
     ) -> None:
-        super().__init__(pins, inverted)
+        super().__init__(pins, inverted, factory)
         self._name = f"/dev/spidev{bus}.{device}"
         with _faults(f"open {self._name}"):
             try:
@@ -215,16 +220,22 @@ class SpiWires(_RealPins):
         self.close_pins()
 
 
-def _pin(name: str, number: int, high: bool) -> Any:
+def _pin(name: str, number: int, high: bool, factory: Any) -> Any:
     """Open a pin as its name wants it; `high`: it is on when it is high."""
     import gpiozero
 
     if name == "BUSY":
-        return gpiozero.DigitalInputDevice(number, pull_up=None, active_state=high)
+        return gpiozero.DigitalInputDevice(
+            number, pull_up=None, active_state=high, pin_factory=factory
+        )
     if name == "BL":
-        return gpiozero.PWMOutputDevice(number, active_high=high, frequency=200)
+        return gpiozero.PWMOutputDevice(
+            number, active_high=high, frequency=200, pin_factory=factory
+        )
     first = name in ("RST", "PWR")  # neither reset nor cut off while it is opened
-    return gpiozero.DigitalOutputDevice(number, active_high=high, initial_value=first)
+    return gpiozero.DigitalOutputDevice(
+        number, active_high=high, initial_value=first, pin_factory=factory
+    )
 
 
 @contextlib.contextmanager

@@ -5,12 +5,14 @@ the thread sleeps; a release that was lost is found by reading the pins again.""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from exo.board.presses import NEVER, TIMING, Change, Settler, Timing
@@ -127,8 +129,16 @@ class GpioButtons:
 
 def header() -> Any:
     """gpiozero's factory for the header's chip, by lgpio. Raises BoardError when that cannot be."""
-    # lgpio makes a pipe in the working folder, which a service cannot write to
-    os.environ.setdefault("LG_WD", tempfile.gettempdir())
+    # lgpio makes a pipe in the working folder, where a service cannot write; told of another one, it
+    # makes that the working folder of the whole process
+    here = Path.cwd()
+    with contextlib.ExitStack() as back:
+        os.environ.setdefault("LG_WD", back.enter_context(tempfile.TemporaryDirectory()))
+        back.callback(os.chdir, here)
+        return _header()
+
+
+def _header() -> Any:
     try:
         import lgpio
         from gpiozero.pins.lgpio import LGPIOFactory

@@ -37,7 +37,7 @@ def choose(
     wanted: str = "",
     source: str = "setting",
     *,
-    tree: Path = TREE,
+    tree: Path | None = None,
     answers: Answers | None = None,
     folder: Path = FOLDER,
 ) -> Choice:
@@ -45,6 +45,7 @@ def choose(
     `wanted` is no profile."""
     if wanted:
         return Choice(load(wanted, folder), source)
+    tree = tree or TREE
     model, hat = text(tree / "model"), text(tree / "hat" / "product")
     sim = load("sim", folder)
     if not model:
@@ -81,9 +82,9 @@ def _only(found: list[Profile], why: str, sim: Profile) -> Choice:
     return Choice(sim, f"{why}: {names}; set `board`")
 
 
-def is_board(tree: Path = TREE) -> bool:
+def is_board(tree: Path | None = None) -> bool:
     """Whether this machine has a header at all; a PC has none."""
-    return "Raspberry Pi" in text(tree / "model")
+    return "Raspberry Pi" in text((tree or TREE) / "model")
 
 
 def text(path: Path) -> str:

@@ -95,14 +95,15 @@ def is_paper(driver: str) -> bool:
     return driver in DRIVERS and bool(_driver(driver).paper)
 
 
-def connected(panel: PanelProfile) -> Bus:
-    """Open the bus and the pins of a profile's panel. Raises BoardError."""
+def connected(panel: PanelProfile, factory: Any = None) -> Bus:
+    """Open the bus and the pins of a profile's panel; `factory` is gpiozero's (None: the header).
+    Raises BoardError."""
     low = frozenset(panel.active_low)
     if panel.bus == "i2c":
-        return I2cBus(I2cWires(I2C, panel.address, panel.pins, low))
+        return I2cBus(I2cWires(I2C, panel.address, panel.pins, low, factory))
     if panel.bus == "spi":
         speed = panel.speed_hz or DRIVERS[panel.driver][1]
-        return SpiBus(SpiWires(*panel.device, speed, panel.pins, low))
+        return SpiBus(SpiWires(*panel.device, speed, panel.pins, low, factory))
     raise BoardError(f"open panel {panel.driver!r}", f"its bus is {panel.bus!r}, not i2c or spi")
 
 

@@ -167,9 +167,7 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
     names = tuple(button.name for button in board.buttons)
     steps = parse(source, names, options.script.parent, str(options.script))
 
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: stop.set())
+    stop = _signalled(signal.SIGTERM, signal.SIGHUP)
     panel = FakePanel(board.panel.size, board.panel.mode, is_paper(board.panel.driver))
     buttons = FakeButtons(names)
     microphone, speaker = FakeMicrophone(), FakeSpeaker()
@@ -188,6 +186,14 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
     return 0
 
 
+def _signalled(*numbers: signal.Signals) -> threading.Event:
+    """An event that any of the signals sets."""
+    stop = threading.Event()
+    for number in numbers:
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
 def _awake(handheld: Handheld, stop: threading.Event) -> None:
     """Let the handheld reach exod before the first line; what keeps it from that is on its screen."""
     end = time.monotonic() + WAKING
@@ -202,8 +208,9 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
     settings = Settings.load(home.settings_file)
     board = _board(options, settings)
     if detect.is_board() and not board.simulated:
-        with _alone(home), _services(home, options, None):
-            return onboard.run(home, settings, board, options.trace)
+        stop = _signalled(signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        with _alone(home), _services(home, options, stop):
+            return onboard.run(home, settings, board, options.trace, stop)
     terminal.check(sys.stdin, sys.stdout)
     with _alone(home), _services(home, options, None):
         return terminal.run(home, settings, board, options.audio_out, options.trace)

@@ -5,12 +5,12 @@ picture alone; voice and buttons go on."""
 
 from __future__ import annotations
 
-import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 from exo.board.buttons import GpioButtons
-from exo.board.panels import open_panel
+from exo.board.panels import connected, open_panel
 from exo.board.pcaudio import PcMicrophone, PcSpeaker
 from exo.board.profile import Profile
 from exo.board.steady import Steady
@@ -19,14 +19,19 @@ from exo.core.base.settings import Settings
 from exo.device.display import tell
 
 
-def run(home: Home, settings: Settings, board: Profile, trace: Path | None) -> int:
-    """Run until a signal ends it; returns an exit code."""
+def run(
+    home: Home,
+    settings: Settings,
+    board: Profile,
+    trace: Path | None,
+    stop: threading.Event,
+    factory: Any = None,
+) -> int:
+    """Run until `stop` is set or the handheld is off; returns an exit code. `factory` is gpiozero's
+    (None: the header). Raises BoardError when the buttons cannot be had: without them it is no use."""
     from exo.device.app import build, running
 
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    buttons, screen = GpioButtons(board.buttons), panel(board)
+    buttons, screen = GpioButtons(board.buttons, factory), panel(board, factory)
     try:
         microphone = PcMicrophone(settings.text("audio.microphone"))
         speaker = PcSpeaker(settings.text("audio.speaker"))
@@ -40,6 +45,6 @@ def run(home: Home, settings: Settings, board: Profile, trace: Path | None) -> i
     return 0
 
 
-def panel(board: Profile) -> Steady:
+def panel(board: Profile, factory: Any = None) -> Steady:
     """The board's panel, opened with the first picture; one that fails is told and tried again."""
-    return open_panel(board.panel, tell)
+    return open_panel(board.panel, tell, bus=lambda panel: connected(panel, factory))

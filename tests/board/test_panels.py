@@ -608,13 +608,12 @@ def test_a_pin_that_fails_to_say_what_bytes_are_is_set_again() -> None:
 
 
 @pytest.fixture
-def pins(monkeypatch: pytest.MonkeyPatch) -> Any:
+def pins() -> Any:
     """gpiozero on its mock pins."""
-    gpiozero = pytest.importorskip("gpiozero", reason="the extra `board` is not installed")
+    pytest.importorskip("gpiozero", reason="the extra `board` is not installed")
     from gpiozero.pins.mock import MockFactory, MockPWMPin
 
     factory = MockFactory(pin_class=MockPWMPin)
-    monkeypatch.setattr(gpiozero.Device, "pin_factory", factory)
     yield factory
     factory.reset()
 
@@ -649,7 +648,7 @@ def test_real_wires_drive_pins_and_spi(
         device=(0, 1),
         speed_hz=50_000_000,
     )
-    bus = connected(spec)
+    bus = connected(spec, pins)
     assert (spi.opened, spi.max_speed_hz, spi.mode) == ((0, 1), 50_000_000, 0)
     bus.command(0x2C)
     assert pins.pin(27).state == 0
@@ -663,7 +662,7 @@ def test_real_wires_drive_pins_and_spi(
     assert not bus.wires.get("BUSY")
     bus.wires.close()
     assert spi.opened is None
-    connected(spec).wires.close()  # its pins were let go
+    connected(spec, pins).wires.close()  # its pins were let go
 
 
 def test_real_wires_say_what_fails(rigs: Make, pins: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -675,11 +674,11 @@ def test_real_wires_say_what_fails(rigs: Make, pins: Any, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "spidev", SimpleNamespace(SpiDev=lambda: spi))
     spec = rigs("ssd1306").spec
     with pytest.raises(BoardError, match="/dev/i2c-1"):
-        connected(spec)  # no such bus on a PC
+        connected(spec, pins)  # no such bus on a PC
     spec = replace(spec, bus="spi", device=(7, 7), pins={"DC": 24})
     for _ in range(2):  # the pin was let go, else the second complaint is another
         with pytest.raises(BoardError, match="/dev/spidev7.7"):
-            connected(spec)
+            connected(spec, pins)
 
 
 def test_without_its_libraries_a_board_says_what_to_install(
