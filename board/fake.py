@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from exo.board.pcm import Resampler, read_wav
 from exo.board.ports import MICROPHONE_RATE
-from exo.board.screen import Box, check
+from exo.board.screen import Box, check, check_level
 from exo.core.base.errors import BoardError
 
 if TYPE_CHECKING:
@@ -26,10 +26,12 @@ AHEAD = 0.3  # seconds that may wait in the speaker
 class FakePanel:
     """Keeps the last image. `updates` counts what was really shown."""
 
-    def __init__(self, size: tuple[int, int] = (128, 64), mode: str = "1") -> None:
+    def __init__(
+        self, size: tuple[int, int] = (128, 64), mode: str = "1", paper: bool = False
+    ) -> None:
         from PIL import Image
 
-        self.size, self.mode = size, mode
+        self.size, self.mode, self.paper = size, mode, paper
         self.image = Image.new(mode, size)
         self.level = 1.0
         self.updates = 0
@@ -44,8 +46,7 @@ class FakePanel:
         self.updates += 1
 
     def power(self, level: float) -> None:
-        if not 0 <= level <= 1:
-            raise BoardError("set the brightness", f"{level} is not within 0 to 1")
+        check_level(level)
         self.level = level
 
     def shows(self, image: Image) -> bool:

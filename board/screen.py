@@ -1,4 +1,5 @@
-"""The screen port: four things that every panel can do, and no more."""
+"""The screen port: four things that every panel can do, and no more; and the panel of a board that has
+none."""
 
 from __future__ import annotations
 
@@ -33,6 +34,14 @@ class Screen(Protocol):
         ...
 
 
+def check_level(level: float) -> None:
+    """Raise BoardError unless `level` is within 0 to 1."""
+    from exo.core.base.errors import BoardError
+
+    if not 0 <= level <= 1:
+        raise BoardError("set the brightness", f"{level} is not within 0 to 1")
+
+
 def check(screen: Screen, image: Image, box: Box | None) -> None:
     """Raise BoardError unless `image` and `box` fit `screen`; for drivers to call first."""
     from exo.core.base.errors import BoardError
@@ -46,3 +55,16 @@ def check(screen: Screen, image: Image, box: Box | None) -> None:
         left, upper, right, lower = box
         if not (0 <= left < right <= screen.size[0] and 0 <= upper < lower <= screen.size[1]):
             raise BoardError("show an image", f"the box {box} is not on the panel")
+
+
+class NoPanel:
+    """A board without a panel: takes every picture and shows none."""
+
+    def __init__(self, size: tuple[int, int] = (128, 64), mode: str = "1") -> None:
+        self.size, self.mode = size, mode
+
+    def show(self, image: Image, box: Box | None = None) -> None:
+        check(self, image, box)
+
+    def power(self, level: float) -> None:
+        check_level(level)

@@ -16,10 +16,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exo.board import profile as profiles
+from exo.board import detect
 from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
+from exo.board.panels import is_paper
 from exo.board.pcm import write_wav
-from exo.board.ports import Microphone, Speaker
+from exo.board.ports import Buttons, Microphone, Speaker
+from exo.board.profile import Profile
+from exo.board.screen import Screen
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError, storage_error
 from exo.core.base.files import ProcessLock
@@ -58,7 +61,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--home", metavar="DIR", help="home folder (default: EXO_HOME or ~/.exo)")
     parser.add_argument(
-        "--board", metavar="NAME", help="board profile (default: the setting board)"
+        "--board", metavar="NAME", help="board profile (default: the setting board, else detection)"
     )
     parser.add_argument(
         "--script", type=Path, metavar="FILE", help="run actions from FILE, no terminal"
@@ -84,14 +87,15 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 def build(
     home: Home,
     settings: Settings,
-    screen: FakePanel,
-    buttons: FakeButtons,
+    screen: Screen,
+    buttons: Buttons,
     microphone: Microphone,
     speaker: Speaker,
     toggles: bool = False,
     trace: Path | None = None,
 ) -> Handheld:
     """Put a handheld together; its link runs, its loop does not yet."""
+    from exo.device.display import dots
     from exo.device.ear import Ear
     from exo.device.events import Button
     from exo.device.font import Fonts
@@ -103,7 +107,8 @@ def build(
     from exo.device.voice import Voice
 
     clock = SystemClock()
-    pages = Pages(screen.size, Fonts(), Texts(settings.text("screen.language")))
+    paper = bool(getattr(screen, "paper", False))
+    pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
         screen, pages, clock, machine, settings.number("screen.linger"), toggles, _tracer(trace)
@@ -141,8 +146,12 @@ def running(handheld: Handheld) -> Iterator[None]:
         thread.join(5)
 
 
-def _board(options: argparse.Namespace, settings: Settings) -> profiles.Profile:
-    return profiles.load(options.board or settings.text("board"))
+def _board(options: argparse.Namespace, settings: Settings) -> Profile:
+    """The board, chosen once; the reason is printed."""
+    wanted = (options.board, "--board") if options.board else detect.wanted(settings)
+    choice = detect.choose(*wanted)
+    print(f"exo-device: {choice}", file=sys.stderr, flush=True)
+    return choice.profile
 
 
 def _scripted(home: Home, options: argparse.Namespace) -> int:
@@ -158,10 +167,9 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
     names = tuple(button.name for button in board.buttons)
     steps = parse(source, names, options.script.parent, str(options.script))
 
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: stop.set())
-    panel, buttons = FakePanel(board.panel.size, board.panel.mode), FakeButtons(names)
+    stop = _signalled(signal.SIGTERM, signal.SIGHUP)
+    panel = FakePanel(board.panel.size, board.panel.mode, is_paper(board.panel.driver))
+    buttons = FakeButtons(names)
     microphone, speaker = FakeMicrophone(), FakeSpeaker()
     with _alone(home), _services(home, options, stop):
         handheld = build(home, settings, panel, buttons, microphone, speaker, trace=options.trace)
@@ -178,6 +186,14 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
     return 0
 
 
+def _signalled(*numbers: signal.Signals) -> threading.Event:
+    """An event that any of the signals sets."""
+    stop = threading.Event()
+    for number in numbers:
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
 def _awake(handheld: Handheld, stop: threading.Event) -> None:
     """Let the handheld reach exod before the first line; what keeps it from that is on its screen."""
     end = time.monotonic() + WAKING
@@ -187,11 +203,15 @@ def _awake(handheld: Handheld, stop: threading.Event) -> None:
 
 
 def _interactive(home: Home, options: argparse.Namespace) -> int:
-    from exo.device import terminal
+    from exo.device import onboard, terminal
 
-    terminal.check(sys.stdin, sys.stdout)
     settings = Settings.load(home.settings_file)
     board = _board(options, settings)
+    if detect.is_board() and not board.simulated:
+        stop = _signalled(signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        with _alone(home), _services(home, options, stop):
+            return onboard.run(home, settings, board, options.trace, stop)
+    terminal.check(sys.stdin, sys.stdout)
     with _alone(home), _services(home, options, None):
         return terminal.run(home, settings, board, options.audio_out, options.trace)
 

@@ -61,7 +61,7 @@ class Handheld:
         is told the moments of a turn as they pass: pressed, released, heard, shown, sounds, silent."""
         self._trace = trace
         self.display, self.pages, self.clock, self.machine = (
-            Display(screen, pages),
+            Display(screen, pages, clock.monotonic),
             pages,
             clock,
             machine,

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
+from exo.board.panels import is_paper
 from exo.board.pcaudio import PcMicrophone, PcSpeaker
 from exo.board.pcm import write_wav
 from exo.board.ports import Microphone, Speaker
@@ -26,6 +27,7 @@ from exo.board.profile import Profile
 from exo.core.base.errors import BoardError, ExoError
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
+from exo.device.display import unfit
 from exo.device.events import Typed
 from exo.device.keys import Key, Keys, LineEditor, width
 
@@ -84,16 +86,16 @@ def cells(image: Image, braille: bool) -> list[str]:
 
 
 class TerminalPanel(FakePanel):
-    """The panel; every change wakes the terminal's loop through a pipe."""
+    """The panel, of which a terminal shows the dots; every change wakes the terminal's loop through a pipe."""
 
-    def __init__(self, size: tuple[int, int], mode: str, wake: int) -> None:
-        super().__init__(size, mode)
+    def __init__(self, size: tuple[int, int], mode: str, wake: int, paper: bool = False) -> None:
+        super().__init__(size, mode, paper)
         self._wake = wake
-        self.frame = self.image.copy()
+        self.frame = unfit(self.image, paper)
 
     def show(self, image: Image, box: Box | None = None) -> None:
         super().show(image, box)
-        self.frame = self.image.copy()
+        self.frame = unfit(self.image, self.paper)
         with contextlib.suppress(BlockingIOError):
             os.write(self._wake, b".")
 
@@ -117,7 +119,8 @@ def run(
 
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    panel = TerminalPanel(board.panel.size, board.panel.mode, writing)
+    paper = is_paper(board.panel.driver)
+    panel = TerminalPanel(board.panel.size, board.panel.mode, writing, paper)
     buttons = FakeButtons(tuple(button.name for button in board.buttons))
     microphone = SwitchedMicrophone(PcMicrophone(settings.text("audio.microphone")))
     recorder = FakeSpeaker() if audio_out else None

@@ -27,6 +27,7 @@ TABLE = {
     "quality": "what recall finds: an authored set in ten strata, asked of each list, their fusion, all of it",
     "ledger": "durable appends beside bare commits, verification beside bare Ed25519, reading",
     "gate": "time to judge a call beside shlex.split alone, and the labelled calls that it gets wrong",
+    "panels": "bytes and time of a frame for each kind of panel, on a recorded bus",
     "card": "bytes written to the card by a spoken turn, all processes",
 }
 

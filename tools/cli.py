@@ -97,6 +97,7 @@ GROUPS = (
     "exo.tools.store",
     "exo.tools.items",
     "exo.tools.gate.command",
+    "exo.tools.board",
 )
 
 

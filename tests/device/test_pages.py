@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 import pytest
+from exo.device.display import dots, fit, unfit
 from exo.device.font import Fonts
 from exo.device.locale import FOLDER, Texts
 from exo.device.pages import Pages, View
@@ -98,6 +99,58 @@ def test_golden(name: str, language: str) -> None:
     with Image.open(path) as golden:
         assert golden.mode == image.mode == "1"
         assert golden.tobytes() == image.tobytes(), f"{path.name} differs; see the top of this file"
+
+
+OTHERS = {
+    "240x240": ((240, 240), "RGB", False),
+    "320x240": ((320, 240), "RGB", False),
+    "240x280": ((240, 280), "RGB", False),
+    "250x122": ((250, 122), "1", True),
+}
+SEEN = ("idle", "listening", "thinking", "reply", "reply-scripts", "error-long", "timer")
+
+
+@pytest.mark.parametrize("panel", OTHERS)
+@pytest.mark.parametrize("name", SEEN)
+def test_golden_of_other_panels(name: str, panel: str) -> None:
+    size, mode, paper = OTHERS[panel]
+    page = pages(size=dots(size, paper))
+    image = fit(page.draw(views(page)[name]).image, size, mode, paper)
+    path = GOLDEN / f"{panel}-{name}.png"
+    if WRITE:
+        image.save(path)
+    with Image.open(path) as golden:
+        assert golden.mode == image.mode == mode and golden.size == image.size == size
+        assert golden.tobytes() == image.tobytes(), f"{path.name} differs; see the top of this file"
+
+
+@pytest.mark.parametrize(
+    ("size", "paper", "page", "factor"),
+    [
+        ((128, 64), False, (128, 64), 1),
+        ((128, 32), False, (128, 32), 1),
+        ((240, 240), False, (120, 120), 2),
+        ((240, 280), False, (120, 120), 2),  # the corners are round
+        ((320, 240), False, (160, 120), 2),
+        ((250, 122), True, (250, 122), 1),
+        ((480, 320), False, (120, 80), 4),
+        ((241, 121), False, (120, 60), 2),
+    ],
+)
+def test_a_dot_is_a_whole_number_of_pixels(
+    size: tuple[int, int], paper: bool, page: tuple[int, int], factor: int
+) -> None:
+    assert dots(size, paper) == page
+    dot = Image.new("1", page)
+    dot.putpixel((0, 0), 1)
+    image = fit(dot, size, "RGB", paper)
+    assert image.size == size
+    ink, ground = ("black", "white") if paper else ("white", "black")
+    x, y = (size[0] - factor * page[0]) // 2, (size[1] - factor * page[1]) // 2
+    expected = Image.new("RGB", size, ground)
+    expected.paste(ink, (x, y, x + factor, y + factor))
+    assert image.tobytes() == expected.tobytes()
+    assert unfit(image, paper).tobytes() == dot.tobytes()
 
 
 @pytest.mark.parametrize("size", [(128, 32), (128, 64), (250, 122), (240, 240)])
