@@ -191,7 +191,9 @@ def _plugins(home: Home) -> Iterator[Finding]:
         return
     for row in rows:
         part, what = f"plugin {row['name']}", f"{row['state']}, {len(row['registered'])} parts"
-        if row["error"]:
+        if row["state"] == "off":
+            yield Finding(part, "ok", f"off: {row['error'] or 'by plugins.off'}")
+        elif row["error"]:
             yield Finding(part, "warning", row["error"], f"mend or remove {row['source']}")
         elif row["faults"]:
             what = f"{row['faults']} failures of its hooks, the last: {row['last_fault']}"

@@ -83,6 +83,7 @@ class Engine:
         self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
         tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
         self.plugins.builtin("builtin", tools.register)
+        self.plugins.fallback("ask", tools.register_ask)
         about = PluginCommand("plugins", "What is plugged in.", self._plugins_command)
         self._registry.commands["plugins"] = about
         self._slots = Slots(self._registry, hook_time)

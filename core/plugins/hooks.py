@@ -95,14 +95,17 @@ class Hooks:
         return [value async for _, value in self._each(name, facts) if value is not None]
 
     async def decide(self, **facts: Any) -> Decision | None:
-        """The strictest say of the pre_tool_call hooks: a block ends the matter, else the first wish
-        to ask."""
+        """The strictest say of the pre_tool_call hooks: a block ends the matter, else every wish to ask
+        is in the one question. `allow_always` holds for the rules of all of them together, and for
+        nothing when one has none; a rule is its owner's alone."""
         asked: Decision | None = None
         async for hook, value in self._each("pre_tool_call", facts):
             decision = _decision(hook, value)
             if decision is not None and decision.action == "block":
                 return decision
-            asked = asked or decision
+            if decision is not None:
+                rule = decision.rule and f"{hook.owner}: {decision.rule}"
+                asked = _both(asked, approve(decision.reason, rule))
         return asked
 
     async def transform(self, text: str, **facts: Any) -> str:
@@ -149,6 +152,13 @@ def _decision(hook: Hook, value: Any) -> Decision | None:
         return _failed(hook, f"it returned {value!r:.80}, a decision is wanted")
     reason = value.get("message") or f"the plugin {hook.owner} wants it"
     return Decision(action, str(reason), str(value.get("rule", "")))
+
+
+def _both(one: Decision | None, two: Decision) -> Decision:
+    if one is None:
+        return two
+    rule = f"{one.rule}\n{two.rule}" if one.rule and two.rule else ""
+    return approve(f"{one.reason}; {two.reason}", rule)
 
 
 def _failed(hook: Hook, why: str) -> Decision | None:

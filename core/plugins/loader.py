@@ -90,13 +90,15 @@ class Plugins:
         return rows
 
     async def _load_all(self) -> None:
-        if self._folder is not None:
-            await self._load_found(self._folder)
-        for name, register in self._fallbacks.items():
-            try:
-                self.builtin(name, register)
-            except ValueError as error:
-                self._records[name] = Record(name, "built in", state="off", error=str(error))
+        try:
+            if self._folder is not None:
+                await self._load_found(self._folder)
+        finally:  # whatever happened: no tool is left without a guard
+            for name, register in self._fallbacks.items():
+                try:
+                    self.builtin(name, register)
+                except ValueError as error:
+                    self._records[name] = Record(name, "built in", state="off", error=str(error))
 
     async def _load_found(self, folder: Path) -> None:
         try:
@@ -119,7 +121,8 @@ class Plugins:
 
     async def _load(self, record: Record, read: Callable[[], Any]) -> None:
         path = Path(record.source)
-        ctx = PluginContext(record.name, path if path.is_dir() else path.parent)
+        home = self._folder and self._folder.parent
+        ctx = PluginContext(record.name, path if path.is_dir() else path.parent, home)
         try:
             await within(self._timeout, in_thread(lambda: _register(ctx, read())))
             record.registered = self.registry.admit(ctx)

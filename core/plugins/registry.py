@@ -1,5 +1,5 @@
 """What plugins register, and the object by which they do it. Owns the tables of tools, hooks, commands,
-channels, skills and the two slots.
+channels, skills and the three slots.
 
 Invariant: a plugin's registrations come in all together or not at all: the context only collects, and
 `Registry.admit` checks every name before it takes the first."""
@@ -44,10 +44,10 @@ class Skill:
 
 
 class PluginContext:
-    """Handed to a plugin's register(ctx). `folder` is the plugin's own."""
+    """Handed to a plugin's register(ctx). `folder` is the plugin's own, `home` Exo's (None: built in)."""
 
-    def __init__(self, name: str, folder: Path | None) -> None:
-        self.name, self.folder = name, folder
+    def __init__(self, name: str, folder: Path | None, home: Path | None = None) -> None:
+        self.name, self.folder, self.home = name, folder, home
         self.items: list[tuple[str, str, Any]] = []  # (table, name, what)
 
     def register_tool(self, spec: ToolSpec) -> None:
@@ -86,6 +86,11 @@ class PluginContext:
     def register_context_engine(self, engine: Any) -> None:
         """Take the slot `context` (see ContextEngine)."""
         self._add("slot", "context", engine)
+
+    def register_gate(self, function: Handler) -> None:
+        """Take the slot `gate`: a guard at pre_tool_call, in place of the built-in question."""
+        self._add("slot", "gate", function)
+        self.register_hook("pre_tool_call", function, guard=True)
 
     def register_channel(self, name: str, send: Callable[..., Any]) -> None:
         """Offer a way to send messages: `send(to, text)`."""

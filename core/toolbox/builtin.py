@@ -47,9 +47,11 @@ class Builtin:
         offer("shell", self.bash, risk="high", timeout=0)
         offer("web", web.http_request, risk=web.risk, available=self._web_off)
         offer("messages", self.send_message, risk="high")
-        ctx.register_hook("pre_tool_call", self.ask, guard=True)
 
-    # ---- who may do what, until a gate decides by consequence --------------------------------------
+    # ---- who may do what, where no gate decides by consequence -------------------------------------
+
+    def register_ask(self, ctx: PluginContext) -> None:
+        ctx.register_gate(self.ask)
 
     def ask(self, tool_name: str, args: dict[str, Any], risk: str, needs: str) -> Decision | None:
         """Ask the person before a tool of high risk (or medium, by the setting tools.ask)."""

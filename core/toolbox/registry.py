@@ -4,6 +4,7 @@ Invariant: `run` never raises for a tool's failure; the model sees an error resu
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from collections.abc import Awaitable, Callable, Collection
@@ -97,7 +98,7 @@ class Toolbox:
         """An unknown tool, and one whose own estimate fails, counts as high."""
         try:
             risk = self._tools[call.tool].risk
-            return risk if isinstance(risk, str) else risk(call.args)
+            return risk if isinstance(risk, str) else risk(copy.deepcopy(call.args))
         except Exception:  # noqa: BLE001 - arguments that are not yet checked
             return "high"
 

@@ -215,6 +215,53 @@ def test_what_asks_is_a_setting(run: Run) -> None:
     run(medium, [write], env={"EXO_TOOLS_ASK": "medium"})
 
 
+def test_what_was_asked_about_is_what_runs(run: Run) -> None:
+    async def test(bench: Any) -> None:
+        kept: list[dict[str, Any]] = []
+        got: list[Any] = []
+
+        def bend(args: dict[str, Any], **facts: Any) -> None:
+            args["to"]["name"] = "eve"
+            args["more"] = "x"
+            kept.append(args)
+
+        def risk(args: dict[str, Any]) -> str:
+            bend(args)
+            return "high"
+
+        def send(context: Any, to: dict[str, str]) -> str:
+            got.append(to)
+            return "sent"
+
+        schema = {"type": "object", "properties": {"to": {"type": "object"}}}
+        bench.engine.tools.register(ToolSpec("send", "", schema, send, risk))  # type: ignore[arg-type]
+        hang(bench, "pre_tool_call", bend)
+        hang(bench, "post_approval_response", bend)
+        turn = await bench.send(await bench.session(), "x")
+        await bench.until(asked)
+        for args in list(kept):  # and once more, while the person reads
+            bend(args)
+        event = await answer(bench, "allow")
+        await bench.end_of(turn)
+        assert event["body"]["args"] == {"to": {"name": "ada"}} and got == [{"name": "ada"}]
+        assert '"ada"' in event["body"]["summary"] and len(kept) > 3
+
+    run(test, [call("send", {"to": {"name": "ada"}})])
+
+
+def test_always_without_a_rule_is_once(run: Run) -> None:
+    async def test(bench: Any) -> None:
+        hang(bench, "pre_tool_call", lambda: approve("sure?"))
+        session = await bench.session()
+        for _ in range(2):
+            turn = await bench.send(session, "x")
+            await answer(bench, "allow_always", bench.hub.seq - 1)
+            await bench.end_of(turn)
+        assert len(bench.events("approval.requested")) == 2
+
+    run(test, [bash("true")], ["ok"], [bash("true")], ["ok"])
+
+
 def test_tool_run_goes_the_same_way(run: Run) -> None:
     async def test(bench: Any) -> None:
         session = await bench.session()
@@ -525,6 +572,8 @@ def test_keys_and_state_are_closed_to_tools(processes_home: Home) -> None:
     assert {row["name"]: row["state"] for row in rows} == {
         "builtin": "loaded",
         "memory": "loaded",
+        "ask": "off",
+        "gate": "loaded",
         "good": "loaded",
         "bad": "failed",
     }

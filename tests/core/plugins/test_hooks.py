@@ -83,7 +83,7 @@ def test_a_failing_hook_is_skipped_and_a_block_still_holds(
     assert asyncio.run(made.decide(tool_name="t", args={})) == block("no")
     assert asyncio.run(hooks(failing).decide(tool_name="t", args={})) is None
     asked = hooks(failing, lambda: approve("may I?", "r"), failing)
-    assert asyncio.run(asked.decide(tool_name="t", args={})) == approve("may I?", "r")
+    assert asyncio.run(asked.decide(tool_name="t", args={})) == approve("may I?", "p1: r")
 
 
 @pytest.mark.parametrize("failing", FAILING)
@@ -101,12 +101,24 @@ def test_a_guard_that_fails_blocks(failing: Callable[..., Any]) -> None:
         ({}, None),
         ({"action": "allow"}, None),
         ({"action": "block", "message": "no"}, block("no")),
-        ({"action": "approve", "message": "sure?", "rule": "r"}, approve("sure?", "r")),
+        ({"action": "approve", "message": "sure?", "rule": "r"}, approve("sure?", "p0: r")),
         ({"action": "approve"}, approve("the plugin p0 wants it")),
     ],
 )
 def test_decisions_may_be_dicts(value: Any, decision: Decision | None) -> None:
     assert asyncio.run(hooks(lambda: value).decide()) == decision
+
+
+def test_two_who_want_to_ask_are_one_question_and_none_weakens_the_other() -> None:
+    def decide(*made: Decision) -> Decision | None:
+        return asyncio.run(hooks(*(lambda made=each: made for each in made)).decide())  # type: ignore[misc]
+
+    assert decide(approve("a", "r"), approve("b", "s")) == approve("a; b", "p0: r\np1: s")
+    assert decide(approve("a", "r"), approve("b")) == approve("a; b")  # it is asked every time
+    assert decide(approve("a"), approve("b", "s")) == approve("a; b")
+    assert decide(approve("a", "r"), block("no")) == block("no")
+    first, second = decide(approve("a", "p1: s")), decide(approve("a"), approve("b", "s"))
+    assert first and second and first.rule != second.rule
 
 
 def test_a_hook_gets_what_it_takes_and_changes_nothing() -> None:

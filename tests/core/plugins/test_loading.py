@@ -10,7 +10,7 @@ from typing import Any
 
 import exo.core.plugins
 import pytest
-from exo.core.plugins.hooks import Hooks
+from exo.core.plugins.hooks import Decision, Hooks, block
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import PluginContext, Registry
 from exo.core.protocol.schema import Call
@@ -30,14 +30,16 @@ def folder(root: Path, name: str, code: str, manifest: str = MANIFEST) -> Path:
 
 def load(root: Path, off: set[str] | None = None) -> tuple[Registry, dict[str, dict[str, Any]]]:
     registry = Registry(Toolbox(), Hooks(0.5))
-    plugins = Plugins(registry, root, off or set(), timeout=1.0)
+    plugins = Plugins(registry, root, {"gate", *(off or ())}, timeout=1.0)
 
     async def test() -> None:
         await asyncio.gather(plugins.ready(), plugins.ready())
         await plugins.ready()
 
     asyncio.run(test())
-    return registry, {row["name"]: row for row in plugins.records()}
+    rows = {row["name"]: row for row in plugins.records()}
+    assert rows.pop("gate")["state"] == "off"  # comes with the same distribution
+    return registry, rows
 
 
 def use(registry: Registry, tool: str, **args: Any) -> str:
@@ -183,6 +185,69 @@ def test_an_installed_package_brings_a_plugin(tmp_path: Path, monkeypatch: Any) 
     loaded = [row for row in records.values() if row["state"] == "loaded"]
     assert len(loaded) == 1 and loaded[0]["version"] == "2.0"  # the second finds its name taken
     assert "sample" in registry.commands
+
+
+def guarded(root: Path, gate: str, off: tuple[str, ...] = ("gate",)) -> tuple[Registry, Plugins]:
+    """A registry with a built-in gate to fall back on, and a plugin of this code."""
+    folder(root, "mine", gate)
+    registry = Registry(Toolbox(), Hooks(0.5))
+    plugins = Plugins(registry, root, set(off), timeout=1.0)
+    plugins.fallback("ask", lambda ctx: ctx.register_gate(lambda: block("built in")))
+    return registry, plugins
+
+
+def says(registry: Registry) -> Decision | None:
+    facts = {"tool_name": "t", "args": {}, "risk": "low", "needs": "", "cwd": "/"}
+    return asyncio.run(registry.hooks.decide(**facts))
+
+
+GATE = "from exo.core.plugins import block\ndef register(ctx):\n    ctx.register_gate({0})\n"
+
+
+def test_a_gate_takes_the_place_of_the_built_in_one(tmp_path: Path) -> None:
+    registry, plugins = guarded(tmp_path, GATE.format("lambda: block(str(ctx.home))"))
+    asyncio.run(plugins.ready())
+    assert says(registry) == block(str(tmp_path.parent))
+    assert registry.holder("slot", "gate") == "mine"
+    rows = {row["name"]: row for row in plugins.records()}
+    assert rows["ask"]["state"] == "off" and "taken by mine" in rows["ask"]["error"]
+
+
+def test_a_gate_that_raises_blocks(tmp_path: Path) -> None:
+    registry, plugins = guarded(tmp_path, GATE.format("lambda: 1 / 0"))
+    asyncio.run(plugins.ready())
+    decision = says(registry)
+    assert decision is not None and decision.reason.startswith("the guard mine failed")
+
+
+@pytest.mark.parametrize("code", [GATE.format("nothing"), "import nothing_of_that_name\n"])
+def test_a_gate_that_does_not_load_leaves_the_built_in_one(tmp_path: Path, code: str) -> None:
+    registry, plugins = guarded(tmp_path, code)
+    asyncio.run(plugins.ready())
+    assert says(registry) == block("built in")
+
+
+def test_loading_that_breaks_leaves_the_built_in_gate(tmp_path: Path, monkeypatch: Any) -> None:
+    registry, plugins = guarded(tmp_path, GATE.format("lambda: None"))
+
+    async def broken(folder: Path) -> None:
+        raise OSError("stderr is closed")
+
+    async def test() -> None:
+        monkeypatch.setattr(plugins, "_load_found", broken)
+        await plugins.ready()
+        assert plugins._loading is not None and plugins._loading.exception() is not None
+
+    asyncio.run(test())
+    assert says(registry) == block("built in")
+
+
+def test_the_gate_of_this_distribution_is_found(tmp_path: Path) -> None:
+    """Without it: the installation is older than the entry point; install again."""
+    registry, plugins = guarded(tmp_path, "def register(ctx): pass\n", off=())
+    asyncio.run(plugins.ready())
+    assert registry.holder("slot", "gate") == "gate"
+    assert says(registry) is not None  # a tool that is not known
 
 
 def test_the_plugin_of_the_readme_runs(tmp_path: Path) -> None:
