@@ -34,7 +34,10 @@ class Display:
             if box is None and not self.fault:
                 return
         try:
-            self.screen.show(drawn.image, None if self.fault else box)
+            image = drawn.image
+            if image.mode != self.screen.mode:
+                image = image.convert(self.screen.mode)
+            self.screen.show(image, None if self.fault else box)
             self.fault = ""
         except BoardError as error:
             if not self.fault:

@@ -83,17 +83,24 @@ def cells(image: Image, braille: bool) -> list[str]:
     return rows
 
 
+def dots(image: Image) -> Image:
+    """A copy in mode "1": of colours, the lighter half is lit."""
+    if image.mode == "1":
+        return image.copy()
+    return image.convert("L").point(lambda value: 255 if value > 127 else 0, "1")
+
+
 class TerminalPanel(FakePanel):
     """The panel; every change wakes the terminal's loop through a pipe."""
 
     def __init__(self, size: tuple[int, int], mode: str, wake: int) -> None:
         super().__init__(size, mode)
         self._wake = wake
-        self.frame = self.image.copy()
+        self.frame = dots(self.image)
 
     def show(self, image: Image, box: Box | None = None) -> None:
         super().show(image, box)
-        self.frame = self.image.copy()
+        self.frame = dots(self.image)
         with contextlib.suppress(BlockingIOError):
             os.write(self._wake, b".")
 
