@@ -85,6 +85,13 @@ def cells(image: Image, braille: bool) -> list[str]:
     return rows
 
 
+def dots(image: Image) -> Image:
+    """A copy in mode "1": of colours, the lighter half is lit."""
+    if image.mode == "1":
+        return image.copy()
+    return image.convert("L").point(lambda value: 255 if value > 127 else 0, "1")
+
+
 class TerminalPanel(FakePanel):
     """The panel, of which a terminal shows the dots; every change wakes the terminal's loop through a pipe."""
 

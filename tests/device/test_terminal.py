@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from exo.core.base.errors import ExoError
 from exo.core.base.unix import reachable
-from exo.device.terminal import cells, check
+from exo.device.terminal import TerminalPanel, cells, check
 from PIL import Image
 
 
@@ -31,6 +31,16 @@ def test_cells_are_the_pixels() -> None:
     assert cells(image, braille=False) == ["▘ ", " ▗"]
     assert cells(Image.new("1", (128, 64), 1), braille=True) == ["\u28ff" * 64] * 16
     assert len(cells(Image.new("1", (250, 122)), braille=True)) == 31
+
+
+def test_a_colour_panel_is_drawn_in_dots() -> None:
+    _, writing = os.pipe()
+    os.set_blocking(writing, False)
+    panel = TerminalPanel((8, 8), "RGB", writing)
+    image = Image.new("RGB", (8, 8), (10, 20, 30))
+    image.paste((250, 240, 200), (0, 0, 2, 4))
+    panel.show(image)
+    assert cells(panel.frame, braille=True) == ["\u28ff\u2800\u2800\u2800", "\u2800" * 4]
 
 
 def test_a_closed_stream_is_no_terminal() -> None:
