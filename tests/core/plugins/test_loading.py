@@ -247,7 +247,8 @@ def test_the_gate_of_this_distribution_is_found(tmp_path: Path) -> None:
     registry, plugins = guarded(tmp_path, "def register(ctx): pass\n", off=())
     asyncio.run(plugins.ready())
     assert registry.holder("slot", "gate") == "gate"
-    assert says(registry) is not None  # a tool that is not known
+    rows = {row["name"]: row for row in plugins.records()}
+    assert "hook pre_tool_call" in rows["gate"]["registered"] and rows["ask"]["state"] == "off"
 
 
 def test_the_plugin_of_the_readme_runs(tmp_path: Path) -> None:
