@@ -84,7 +84,7 @@ def check(
     if config is not None:
         parsed = parse(config)
         for profile in profiles:
-            problems += _overlays(profile, parsed)
+            problems += _overlays(profile, parsed, cards or "")
         lines = [Use(f"config.txt {line}", pin, kind="line") for line, pin in parsed.taken()]
         problems += [problem for line in lines for problem in _against(line, taken)]
     if cards is not None:
@@ -178,11 +178,13 @@ def _buses(profiles: Sequence[Profile]) -> Iterator[Problem]:
         yield Problem(names, None, "each has a panel, one is used", "take one of them off")
 
 
-def _overlays(profile: Profile, config: Config) -> Iterator[Problem]:
+def _overlays(profile: Profile, config: Config, cards: str) -> Iterator[Problem]:
+    """Lines that are missing; a card that is there came by another overlay, or by the EEPROM."""
     for overlay in profile.overlays:
         if not config.has(overlay.name, overlay.param, overlay.value):
             yield _missing(profile.name, overlay.line)
-    if profile.audio.overlay and not config.has(profile.audio.overlay, False, ""):
+    card = any(_is_card(profile.audio.card, row) for row in _rows(cards))
+    if profile.audio.overlay and not card and not config.has(profile.audio.overlay, False, ""):
         yield _missing(f"{profile.name} audio", f"dtoverlay={profile.audio.overlay}")
 
 
@@ -191,14 +193,20 @@ def _missing(part: str, line: str) -> Problem:
     return Problem(part, None, f"config.txt lacks {line}", mend)
 
 
-def _cards(profile: Profile, text: str) -> Iterator[Problem]:
-    """/proc/asound/cards has a line ` 1 [id             ]: driver - name` for each card."""
-    rows = re.findall(r"^\s*\d+ \[(\S+)\s*\]: (.*)$", text, re.MULTILINE)
+def _rows(cards: str) -> list[tuple[str, str]]:
+    """(id, name) of each card: /proc/asound/cards has ` 1 [id             ]: driver - name`."""
+    return re.findall(r"^\s*\d+ \[(\S+)\s*\]: (.*)$", cards, re.MULTILINE)
+
+
+def _is_card(part: str, row: tuple[str, str]) -> bool:
+    return part.lower() in " ".join(row).lower()
+
+
+def _cards(profile: Profile, cards: str) -> Iterator[Problem]:
+    audio, rows = profile.audio, _rows(cards)
     have = ", ".join(id_ for id_, _ in rows) or "none at all"
-    audio = profile.audio
     if audio.card:
-        wanted = audio.card.lower()
-        if not any(wanted in f"{id_} {name}".lower() for id_, name in rows):
+        if not any(_is_card(audio.card, row) for row in rows):
             mend = f"check `dtoverlay={audio.overlay}`" if audio.overlay else "install its driver"
             yield Problem(
                 f"{profile.name} audio",

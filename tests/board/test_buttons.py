@@ -73,6 +73,15 @@ def test_a_button_that_is_on_when_high(factory: Any, told: Told) -> None:
     buttons.close()
 
 
+def test_a_button_with_a_resistor_of_its_own_is_on_when_low(factory: Any, told: Told) -> None:
+    factory.pin(5).drive_high()
+    buttons = GpioButtons([Button("talk", "", (), 5, "none", True)], factory)
+    buttons.listen(told)
+    factory.pin(5).drive_low()
+    assert told.next() == ("talk", True)
+    buttons.close()
+
+
 def test_bounce_is_told_once(factory: Any, told: Told) -> None:
     buttons = GpioButtons([Button("talk", "", pin=5), Button("ok", "", pin=6)], factory)
     buttons.listen(told)

@@ -130,6 +130,12 @@ def test_the_sound_cards_overlay_is_wanted_too() -> None:
     assert check([load("respeaker-2mic")], CONFIG + "dtoverlay=respeaker-2mic-v2_0\n") == []
 
 
+def test_a_card_that_is_there_needs_no_overlay() -> None:
+    """Version 1 of the board has a driver of its own, under another name."""
+    assert check([load("respeaker-2mic")], CONFIG, CARDS) == []
+    assert len(check([load("respeaker-2mic")], CONFIG, NO_CARDS)) == 2
+
+
 def test_a_line_that_takes_our_pin() -> None:
     board = load("adafruit-oled-bonnet")
     (problem,) = check([board], CONFIG + "dtoverlay=w1-gpio\n")

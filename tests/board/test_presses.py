@@ -48,6 +48,25 @@ def test_a_hold_is_told_while_the_key_is_still_down() -> None:
     assert presses.down == {"ok"}
 
 
+def test_a_release_that_still_settles_when_the_hold_is_due_makes_a_press() -> None:
+    presses = Presses(NAMES)
+    presses.edge(1.0, "ok", True)
+    presses.tick(1.5)
+    up = 1.0 + TIMING.hold - TIMING.settle / 2
+    told = presses.edge(up, "ok", False)
+    told += presses.tick(1.0 + TIMING.hold)
+    told += presses.tick(up + TIMING.settle)
+    assert [each.kind for each in told] == ["up", "press"]
+
+
+def test_a_key_has_one_chord_a_press() -> None:
+    pairs = (frozenset({"ok", "back"}), frozenset({"ok", "talk"}))
+    steps = [(1.0, "ok", True), (1.05, "back", True), (1.1, "talk", True)]
+    ups = [(1.3, name, False) for name in ("ok", "back", "talk")]
+    told = feed(Presses(NAMES, chords=pairs), *steps, *ups)
+    assert told == [("chord", ("back", "ok")), ("press", ("talk",))]
+
+
 def test_two_presses_are_a_double_only_where_one_is_wanted() -> None:
     steps = [(1.0, "ok", True), (1.1, "ok", False), (1.3, "ok", True), (1.4, "ok", False)]
     assert feed(Presses(NAMES, doubles={"ok"}), *steps) == [("double", ("ok",))]
