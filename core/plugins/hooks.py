@@ -105,7 +105,8 @@ class Hooks:
                 return decision
             if decision is not None:
                 rule = decision.rule and f"{hook.owner}: {decision.rule}"
-                asked = _both(asked, approve(decision.reason, rule))
+                wish = approve(decision.reason, rule)
+                asked = _both(asked, wish) if asked else wish
         return asked
 
     async def transform(self, text: str, **facts: Any) -> str:
@@ -154,9 +155,7 @@ def _decision(hook: Hook, value: Any) -> Decision | None:
     return Decision(action, str(reason), str(value.get("rule", "")))
 
 
-def _both(one: Decision | None, two: Decision) -> Decision:
-    if one is None:
-        return two
+def _both(one: Decision, two: Decision) -> Decision:
     rule = f"{one.rule}\n{two.rule}" if one.rule and two.rule else ""
     return approve(f"{one.reason}; {two.reason}", rule)
 
