@@ -205,6 +205,9 @@ class PromptScreen:
 def _ctrl_d_is_a_key() -> Iterator[None]:
     """While text is printed above the prompt the terminal is in line mode for a moment, and would take a
     Ctrl-D for itself: it would be lost."""
+    if not sys.stdin.isatty():  # prompt_toolkit was given other input
+        yield
+        return
     handle = sys.stdin.fileno()
     before = termios.tcgetattr(handle)
     changed = [*before[:6], [*before[6]]]
