@@ -126,7 +126,7 @@ def _memory(home: Home) -> Iterator[Ask]:
             try:
                 return dict(client.call("memory.query", verb=verb, args=args)["result"])
             except ProtocolError as error:
-                raise ExoError(verb, str(error)) from error
+                raise ExoError(error.why or str(error)) from error
 
         yield ask
         return
