@@ -17,7 +17,7 @@ from exo.core.base.sqlite import Database
 SCHEMA = "PRAGMA secure_delete = ON;\nCREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT);\n"
 SECRET = "the-word-that-must-go"
 PRELUDE = f"""
-import os, sqlite3, sys
+import os, sqlite3, sys, time
 from pathlib import Path
 from exo.core.base.sqlite import Database
 SECRET = {SECRET!r}
@@ -150,6 +150,7 @@ print("open", flush=True); sys.stdin.readline()
 for n in range(300):
     with database.transaction(durable=n % 7 == 0) as link:
         link.execute("INSERT INTO t (b) VALUES (?)", (f"{sys.argv[2]} {n}",))
+    time.sleep(0.002)  # SQLite's lock is not fair: else the writers may be done before the third scrub
 """
 
 
