@@ -80,9 +80,9 @@ class MadeUp:
 
 
 def run(rounds: int, say: Say) -> Iterator[Figure]:
-    """`rounds` scales the sizes down: 30 (the default) is all of them, 1 a thirtieth."""
+    """`rounds` scales the sizes down: 30 (0 too: the default) is all of them, 1 a thirtieth."""
     for size in SIZES:
-        notes = max(100, size * min(rounds, 30) // 30)
+        notes = max(100, size * min(rounds or 30, 30) // 30)
         say(f"{notes} notes")
         with tempfile.TemporaryDirectory() as folder:
             build(Path(folder), notes)
