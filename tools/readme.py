@@ -28,6 +28,7 @@ FOLDERS = {
     "core/ledger": "the signed record",
     "core/store": "what is known: beliefs, rules, items",
     "core/retrieve": "finding it again",
+    "tools/workbench": "a plugin: the tools on the machine (files, shell, web)",
     "tools/gate": "safety by consequence: what a call does, and who is asked",
     "models": "every local model behind one socket",
     "board": "what the hardware is: profiles, ports, fakes",

@@ -36,10 +36,9 @@ from exo.core.router.model import Model
 from exo.core.server.hub import Hub
 from exo.core.toolbox.builtin import Builtin
 from exo.core.toolbox.registry import Toolbox
-from exo.core.toolbox.shell import sweep
 from exo.core.toolbox.timers import Timer, Timers
 from exo.core.toolbox.workers import call as call_plugin
-from exo.core.toolbox.workers import in_thread, within
+from exo.core.toolbox.workers import within
 
 if TYPE_CHECKING:
     from exo.core.retrieve.memory import Memory
@@ -80,7 +79,8 @@ class Engine:
         self.tools = Toolbox(settings.number("tool.timeout"))
         hook_time = settings.number("hook.timeout")
         self._registry = Registry(self.tools, Hooks(hook_time))
-        self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
+        off = set(settings.words("plugins.off"))
+        self.plugins = Plugins(self._registry, plugins, off, settings)
         tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
         self.plugins.builtin("builtin", tools.register)
         self.plugins.fallback("ask", tools.register_ask)
@@ -265,7 +265,6 @@ class Engine:
         return schema.UndoResult(removed)
 
     async def _plug_in(self) -> None:
-        await in_thread(sweep, self._results)
         await self.plugins.ready()
         if self._memory is not None:
             await self._memory.go_on()

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from exo.core.base.settings import Settings
 from exo.core.plugins.hooks import ACTIONS
 from exo.core.plugins.registry import PluginContext, Registry
 from exo.core.toolbox.workers import in_thread, within
@@ -48,9 +49,14 @@ class Plugins:
     """The plugins of one home. `folder` None: only those that are built in."""
 
     def __init__(
-        self, registry: Registry, folder: Path | None, off: set[str], timeout: float = 10.0
+        self,
+        registry: Registry,
+        folder: Path | None,
+        off: set[str],
+        settings: Settings | None = None,
+        timeout: float = 10.0,
     ) -> None:
-        self.registry = registry
+        self.registry, self._settings = registry, settings
         self._folder, self._off, self._timeout = folder, off, timeout
         self._records: dict[str, Record] = {}
         self._fallbacks: dict[str, Callable[[PluginContext], None]] = {}
@@ -58,7 +64,7 @@ class Plugins:
 
     def builtin(self, name: str, register: Callable[[PluginContext], None]) -> None:
         """Register what belongs to the core, through the same context. Raises what `register` does."""
-        ctx = PluginContext(name, None)
+        ctx = PluginContext(name, None, settings=self._settings)
         register(ctx)
         made = self.registry.admit(ctx)
         self._records[name] = Record(name, "built in", state="loaded", registered=made)
@@ -122,7 +128,8 @@ class Plugins:
     async def _load(self, record: Record, read: Callable[[], Any]) -> None:
         path = Path(record.source)
         home = self._folder and self._folder.parent
-        ctx = PluginContext(record.name, path if path.is_dir() else path.parent, home)
+        own = path if path.is_dir() else path.parent
+        ctx = PluginContext(record.name, own, home, self._settings)
         try:
             await within(self._timeout, in_thread(lambda: _register(ctx, read())))
             record.registered = self.registry.admit(ctx)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from exo.core.base.errors import ExoError
+from exo.core.base.settings import Settings
 from exo.core.plugins.hooks import Hook, Hooks, check_name
 from exo.core.toolbox.registry import Context, Handler, Toolbox, ToolSpec
 
@@ -44,10 +45,17 @@ class Skill:
 
 
 class PluginContext:
-    """Handed to a plugin's register(ctx). `folder` is the plugin's own, `home` Exo's (None: built in)."""
+    """Handed to a plugin's register(ctx). `folder` is the plugin's own, `home` Exo's (None: built in);
+    `settings` are those in force."""
 
-    def __init__(self, name: str, folder: Path | None, home: Path | None = None) -> None:
-        self.name, self.folder, self.home = name, folder, home
+    def __init__(
+        self,
+        name: str,
+        folder: Path | None,
+        home: Path | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.name, self.folder, self.home, self.settings = name, folder, home, settings
         self.items: list[tuple[str, str, Any]] = []  # (table, name, what)
 
     def register_tool(self, spec: ToolSpec) -> None:

@@ -1,10 +1,10 @@
-"""The tools that come with Exo, registered through the same hooks as a plugin's."""
+"""The companion's own tools: time, timers, reminders, notes, messages; registered through the same hooks as
+a plugin's. Tools that work on the machine (files, shell, web) are a plugin."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,13 +15,12 @@ from exo.core.base.files import make_folder, write_atomic
 from exo.core.base.settings import Settings
 from exo.core.plugins.hooks import Decision, approve
 from exo.core.plugins.registry import Channels, PluginContext
-from exo.core.toolbox import files, schedule, shell, web
-from exo.core.toolbox.registry import Context, Output
+from exo.core.toolbox import schedule
+from exo.core.toolbox.registry import Context
 from exo.core.toolbox.timers import Timers
 from exo.core.toolbox.workers import call
 
 Seconds = Annotated[float, {"minimum": 1, "maximum": 30 * 24 * 3600}]
-Timeout = Annotated[float, {"minimum": 0.1, "maximum": 3600}]
 When = Annotated[str, {"description": "18:30, tomorrow 9:00, or an ISO date and time"}]
 
 
@@ -36,17 +35,9 @@ class Builtin:
     channels: Channels
 
     def register(self, ctx: PluginContext) -> None:
-        def offer(toolset: str, *functions: Callable[..., Any], **more: Any) -> None:
-            for function in functions:
-                ctx.register_action(function, toolset=toolset, **more)
-
-        offer("assistant", self.time, self.timer, self.reminder, self.note)
-        offer("files", files.read_file, files.list_dir)
-        offer("files", files.search_files, timeout=0)
-        offer("files", files.write_file, files.edit_file, files.apply_patch, risk="medium")
-        offer("shell", self.bash, risk="high", timeout=0)
-        offer("web", web.http_request, risk=web.risk, available=self._web_off)
-        offer("messages", self.send_message, risk="high")
+        for function in (self.time, self.timer, self.reminder, self.note):
+            ctx.register_action(function, toolset="assistant")
+        ctx.register_action(self.send_message, toolset="messages", risk="high")
 
     # ---- who may do what, where no gate decides by consequence -------------------------------------
 
@@ -96,20 +87,10 @@ class Builtin:
         write_atomic(path, f"+++\nwritten = {now.isoformat(timespec='seconds')}\n+++\n\n{text}\n")
         return f"Noted: {text}"
 
-    async def bash(self, context: Context, command: str, timeout: Timeout = 0.0) -> Output:
-        """Run a shell command in the working folder; it cannot ask for input."""
-        limit = timeout or self.settings.number("tool.timeout")
-        join = self.settings.count("deltas.join_ms") / 1000
-        return await shell.bash(context, command, limit, join)
-
     async def send_message(self, to: str, text: str, channel: str = "") -> str:
         """Send a message to somebody through a channel."""
         name, send = self.channels.pick(channel)
         return str(await call(send, to, text) or f"Sent to {to} through {name}.")
-
-    def _web_off(self) -> str:
-        on = self.settings.origin("tools.http")[0]
-        return "" if on else "requests to the network are off; a person can set tools.http to true"
 
 
 def question(tool: str, args: dict[str, Any], needs: str = "") -> str:

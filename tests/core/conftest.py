@@ -30,6 +30,7 @@ from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
 from exo.tools.clock import FakeClock
+from exo.tools.workbench import plugin as workbench
 
 PATIENCE = 30.0  # seconds before a test that waits for an event gives up
 
@@ -162,6 +163,7 @@ class Bench:
             work=self.work,
             server="bench",
         )
+        self.engine.plugins.builtin("workbench", workbench.register)
         object.__setattr__(self.engine._loop._rules, "backoff", self.backoff)
         self.dispatcher = Dispatcher(self.engine, self.hub)
         self.engine.start()

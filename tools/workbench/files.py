@@ -15,9 +15,9 @@ from typing import Annotated, BinaryIO
 
 from exo.core.base.errors import ExoError, storage_error
 from exo.core.base.files import write_atomic
-from exo.core.toolbox.edit import edit
-from exo.core.toolbox.patch import apply
 from exo.core.toolbox.registry import Context
+from exo.tools.workbench.edit import edit
+from exo.tools.workbench.patch import apply
 
 FILE_LIMIT = 5_000_000  # bytes of a text that is edited
 READ_LINES = 400  # of a file in one result, unless asked otherwise

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from exo.core.base.errors import ExoError
 from exo.core.protocol.schema import Call
-from exo.core.toolbox import files, results
-from exo.core.toolbox.files import resolve, search_files
+from exo.core.toolbox import results
 from exo.core.toolbox.registry import Context, Output, Toolbox, ToolSpec, check_args
+from exo.tools.workbench import files
+from exo.tools.workbench.files import resolve, search_files
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

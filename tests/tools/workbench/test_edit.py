@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from exo.core.base.errors import ExoError
-from exo.core.toolbox import files
-from exo.core.toolbox.edit import edit
 from exo.core.toolbox.registry import Context
+from exo.tools.workbench import files
+from exo.tools.workbench.edit import edit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

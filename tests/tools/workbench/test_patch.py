@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from exo.core.base.errors import ExoError
-from exo.core.toolbox import files
-from exo.core.toolbox.files import apply_patch
-from exo.core.toolbox.patch import apply
 from exo.core.toolbox.registry import Context
+from exo.tools.workbench import files
+from exo.tools.workbench.files import apply_patch
+from exo.tools.workbench.patch import apply
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from exo.core.base.errors import ExoError
 from exo.core.protocol.schema import Call
-from exo.core.toolbox import shell
 from exo.core.toolbox.registry import Context, Output, Toolbox, ToolSpec
-from exo.core.toolbox.shell import bash, clean_environment
+from exo.tools.workbench import shell
+from exo.tools.workbench.shell import bash, clean_environment
 
 
 def run(

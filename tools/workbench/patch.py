@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from exo.core.base.errors import ExoError
-from exo.core.toolbox.edit import like, show
+from exo.tools.workbench.edit import like, show
 
 Load = Callable[[str], str | None]  # path -> text, None when there is no such file
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")

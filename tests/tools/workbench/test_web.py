@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from exo.core.base.errors import ExoError
-from exo.core.toolbox import web
 from exo.core.toolbox.registry import Context
-from exo.core.toolbox.web import http_request
+from exo.tools.workbench import web
+from exo.tools.workbench.web import http_request
 
 
 class Handler(BaseHTTPRequestHandler):
