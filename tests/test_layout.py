@@ -43,6 +43,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "exo.board",
         "exo.tools",
         "PIL",
+        "httpx",
         "nacl",
         "prompt_toolkit",
         "yaml",

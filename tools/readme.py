@@ -28,6 +28,7 @@ FOLDERS = {
     "core/ledger": "the signed record",
     "core/store": "what is known: beliefs, rules, items",
     "core/retrieve": "finding it again",
+    "core/sandbox": "code that a model wrote, inside WebAssembly",
     "tools/workbench": "a plugin: the tools on the machine (files, shell, web)",
     "tools/gate": "safety by consequence: what a call does, and who is asked",
     "models": "every local model behind one socket",
@@ -37,6 +38,7 @@ FOLDERS = {
     "tools/benches": "one module a bench",
     "tools/benches/gate": "labelled tool calls for the gate, and their reader",
     "tools/benches/quality": "the authored retrieval set and what asks it",
+    "tools/guest": "MicroPython: modules that code in the sandbox may import",
     "tools/importers": "one module a source of notes",
     "tests": "mirrors the rooms; test_tiny.py tells the whole product",
 }

@@ -575,6 +575,7 @@ def test_keys_and_state_are_closed_to_tools(processes_home: Home) -> None:
         "memory": "loaded",
         "ask": "off",
         "gate": "loaded",
+        "workbench": "loaded",
         "good": "loaded",
         "bad": "failed",
     }

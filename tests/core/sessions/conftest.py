@@ -17,6 +17,7 @@ from exo.core.router.model import Done, ModelEvent, RawCall, Request, Text
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
 from exo.tools.clock import FakeClock
+from exo.tools.workbench import plugin as workbench
 
 
 class ScriptedModel:
@@ -80,6 +81,7 @@ class Bench:
             work=work,
             server="bench",
         )
+        self.engine.plugins.builtin("workbench", workbench.register)
         self.work = work
         self.sessions = self.engine.sessions
         self._dispatcher = Dispatcher(self.engine, self.hub)
