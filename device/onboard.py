@@ -15,8 +15,10 @@ from exo.board.pcaudio import PcMicrophone, PcSpeaker
 from exo.board.profile import Profile
 from exo.board.steady import Steady
 from exo.core.base.home import Home
+from exo.core.base.notify import Systemd
 from exo.core.base.settings import Settings
 from exo.device.display import tell
+from exo.device.events import Sync
 
 
 def run(
@@ -36,9 +38,14 @@ def run(
         microphone = PcMicrophone(settings.text("audio.microphone"))
         speaker = PcSpeaker(settings.text("audio.speaker"))
         handheld = build(home, settings, screen, buttons, microphone, speaker, trace=trace)
+        systemd = Systemd()
         with running(handheld):
-            while handheld.machine.state != "off" and not stop.wait(1.0):
-                pass
+            while handheld.machine.state != "off" and not stop.wait(min(systemd.beat or 1.0, 1.0)):
+                turned = threading.Event()
+                handheld.post(Sync(turned))
+                if turned.wait(systemd.beat or 1.0):  # the handheld's own loop went round
+                    systemd.tell("READY=1\nWATCHDOG=1")
+            systemd.tell("STOPPING=1")
     finally:
         buttons.close()
         screen.finish()
