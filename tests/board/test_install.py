@@ -36,7 +36,7 @@ def files(root: Path, below: str = "") -> dict[str, bytes]:
     for path in sorted((root / below).rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.is_symlink():
-            found[name] = os.readlink(path).encode()
+            found[name] = str(path.readlink()).encode()
         elif path.is_file():
             found[name] = path.read_bytes()
     return found
