@@ -38,8 +38,8 @@ FORM = """{error}<form method="post" action="/" autocomplete="off">
 <label>Password<input name="password" type="password" maxlength="64"></label>
 <label>Country, two letters (DE, US, ...)<input name="country" maxlength="2" size="2"></label>
 <button>Join</button></form>"""
-DONE = """<p>The device now leaves this hotspot and joins <b>{name}</b>.</p><p>Look at its screen: if that fails,
-the hotspot comes back.</p>"""
+DONE = """<p>The device now leaves this hotspot and joins <b>{name}</b>.</p><p>Its screen
+tells whether that worked; if not, choose the phone there once more.</p>"""
 
 
 class Form:
