@@ -585,6 +585,7 @@ case ${1:-help} in
     ;;
   install | uninstall)
     again="./flash.sh $1"
+    # shellcheck source=/dev/null # it is checked by itself
     . "$root/board/os/install.sh"
     "${1}_exo" "${@:2}"
     ;;

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154 # flash.sh reads this file, and has set root, again and more
 # ./flash.sh install and uninstall, read by flash.sh: the program, the units and the user of a board.
 # Owns what lies outside of the home; refuses to touch a home, but for the mark that systemd runs it.
 # Invariant: all that changes goes through `act`, so that --dry-run tells everything and does nothing,
