@@ -98,6 +98,7 @@ GROUPS = (
     "exo.tools.items",
     "exo.tools.gate.command",
     "exo.tools.board",
+    "exo.tools.agent.command",
 )
 
 

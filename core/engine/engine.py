@@ -24,7 +24,7 @@ from exo.core.engine.titles import word
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Command as PluginCommand
-from exo.core.plugins.registry import Registry
+from exo.core.plugins.registry import Core, Registry
 from exo.core.plugins.slots import Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
@@ -34,6 +34,7 @@ from exo.core.retrieve.forget import Needles
 from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
+from exo.core.substrate.secrets import Secrets, device_seed
 from exo.core.toolbox.builtin import Builtin
 from exo.core.toolbox.registry import Toolbox
 from exo.core.toolbox.timers import Timer, Timers
@@ -79,8 +80,7 @@ class Engine:
         self.tools = Toolbox(settings.number("tool.timeout"))
         hook_time = settings.number("hook.timeout")
         self._registry = Registry(self.tools, Hooks(hook_time))
-        off = set(settings.words("plugins.off"))
-        self.plugins = Plugins(self._registry, plugins, off, settings)
+        self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
         tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
         self.plugins.builtin("builtin", tools.register)
         self.plugins.fallback("ask", tools.register_ask)
@@ -114,9 +114,14 @@ class Engine:
         )
         self._turns: dict[str, Turn] = {}
         self._memory: Provider | None = None
+        self.secrets: Secrets | None = None
         if home is not None:
             self._memory = self._remember(home)
             self.plugins.fallback("memory", self._memory.register)
+            self.secrets = Secrets(home.state / "secrets.sealed", lambda: device_seed(home))
+        act = self._loop.act
+        as_of = self.sessions.as_of
+        self.plugins.core = Core(settings, self.tools, act, as_of, self._memory, self.secrets)
         self._closing = False
         self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
         # the command `turn.send` is answered by the method `on_turn_send`
@@ -174,7 +179,7 @@ class Engine:
         tasks = [turn.task for turn in self._turns.values() if turn.task is not None]
         for turn in self._turns.values():
             turn.interrupt()
-        self.plugins.close()
+        await self.plugins.close()
         others = list(self._tasks)
         for task in others:
             task.cancel()

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.files import make_folder, write_atomic
+from exo.core.base.home import Home
 
 _MARK = re.compile(r"\{\{secret:([\w.-]{1,64})\}\}")
 _HOST = re.compile(r"(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[?[0-9a-f:.]+\]?")
@@ -103,6 +104,15 @@ class Secrets:
 
         key = hashlib.blake2b(key=self._seed(), person=b"exo secrets", digest_size=32)
         return SecretBox(key.digest())
+
+
+def device_seed(home: Home) -> bytes:
+    """The seed of this device's key. Raises HomeError where none was made yet."""
+    from exo.core.ledger.keys import DeviceKey
+
+    if (found := DeviceKey.load(home.state / "device.key")) is None:
+        raise HomeError("open the secrets", "this device has no key yet", "run `exo ask` once")
+    return found.key.seed
 
 
 def _fits(host: str, pattern: str) -> bool:
