@@ -77,6 +77,8 @@ class Exod:
         assert self.process is not None
         self.process.send_signal(number)
         self.process.wait(30)
+        while reachable(self.home.exod_socket) or reachable(self.home.models_socket):
+            time.sleep(0.02)  # its children end by their lifeline
 
     def command(self, name: str, /, **args: Any) -> dict[str, Any]:
         result: dict[str, Any] = self.client.call("command.run", name=name, args=args)["result"]
