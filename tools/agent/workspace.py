@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from exo.core.base.files import make_folder, write_atomic
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,79}){0,3}")
 FILES, FILE, ALL = 2_000, 256_000, 8_000_000  # at most: files, bytes of one, bytes of all
+TOGETHER = 16  # changes from which on one sync of all is cheaper than one for each
 KEPT = 1_000  # states of a line that can be gone back to
 LINE = "main"
 
@@ -60,7 +62,9 @@ class Workspace:
                 raise ExoError(f"write {name[:100]!r}", "its name or size is refused", do)
             state.pop(name, None)
             if text is not None:
-                state[name] = self._keep(text)
+                state[name] = self._keep(text, together=len(changes) > TOGETHER)
+        if len(changes) > TOGETHER:
+            os.sync()
         size = sum(self._path(each).stat().st_size for each in state.values())
         if len(state) > FILES or size > ALL:
             why = f"the space would hold {len(state)} files of {size} bytes"
@@ -128,13 +132,18 @@ class Workspace:
     def _path(self, hash_: str) -> Path:
         return self._objects / hash_[:2] / hash_[2:]
 
-    def _keep(self, text: str) -> str:
+    def _keep(self, text: str, together: bool = False) -> str:
+        """Write an object; those that are written `together` are synced by the caller, before a list names
+        them: a torn one is told by its hash and written anew."""
         raw = text.encode()
         hash_ = hashlib.sha256(raw).hexdigest()
         path = self._path(hash_)
-        if not path.exists():
+        if not path.exists() or path.read_bytes() != raw:
             make_folder(path.parent)
-            write_atomic(path, raw)
+            if together:
+                path.write_bytes(raw)
+            else:
+                write_atomic(path, raw)
         return hash_
 
     def _object(self, hash_: str) -> str:
