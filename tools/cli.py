@@ -99,6 +99,7 @@ GROUPS = (
     "exo.tools.gate.command",
     "exo.tools.board",
     "exo.tools.agent.command",
+    "exo.tools.tasks.command",
 )
 
 

@@ -40,6 +40,7 @@ FOLDERS = {
     "tools/benches/gate": "labelled tool calls for the gate, and their reader",
     "tools/benches/quality": "the authored retrieval set and what asks it",
     "tools/agent": "a plugin: tools that are written while Exo runs",
+    "tools/tasks": "a plugin: what comes at its time",
     "tools/guest": "MicroPython: modules that code in the sandbox may import",
     "tools/importers": "one module a source of notes",
     "tests": "mirrors the rooms; test_tiny.py tells the whole product",

@@ -53,13 +53,15 @@ class Skill:
 class Core:
     """What a plugin may use of the exod that it runs in: the settings in force; the toolbox, for tools that come
     and go while it runs; `act(session, call)`, a call through hooks and approvals; `as_of(session)`, the time (ms UTC) that a fork
-    looks back to, else 0; the record (None where none
+    looks back to, else 0; `new_session(title)` and `deliver(session, text, key, ask)` of Engine; the record (None where none
     is kept) and the secrets of the home."""
 
     settings: Settings
     tools: Toolbox
     act: Callable[[str, Call], Awaitable[ToolResult]]
-    as_of: Callable[[str], int] = lambda session: 0
+    as_of: Callable[[str], int]
+    new_session: Callable[[str], str]
+    deliver: Callable[[str, str, str, bool], Awaitable[bool]]
     memory: Provider | None = None
     secrets: Secrets | None = None
 

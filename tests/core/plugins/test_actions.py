@@ -577,6 +577,7 @@ def test_keys_and_state_are_closed_to_tools(processes_home: Home) -> None:
         "gate": "loaded",
         "workbench": "loaded",
         "agent": "loaded",
+        "tasks": "loaded",
         "good": "loaded",
         "bad": "failed",
     }

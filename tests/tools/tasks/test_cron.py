@@ -1,4 +1,4 @@
-"""Cron lines against croniter's and one's own counting: zones, gaps, lists, and lines that are none."""
+"""When lines come: zones, summer time, lists, spans, and lines that are none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from exo.core.base.errors import ExoError
-from exo.core.substrate.cron import following
+from exo.tools.tasks.cron import following
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,7 +56,7 @@ def test_a_line_comes_when_it_says(line: str, first: str, second: str) -> None:
 def test_summer_time_skips_no_day_and_doubles_none() -> None:
     # 02:30 does not exist on 29 March 2026, and is there twice on 25 October
     spring = slots("30 2 * * *", "2026-03-28T12:00", 2)
-    assert spring == ["2026-03-29 03:30 Sun", "2026-03-30 02:30 Mon"]
+    assert spring == ["2026-03-29 03:00 Sun", "2026-03-30 02:30 Mon"]
     autumn = slots("30 2 * * *", "2026-10-24T12:00", 2)
     assert autumn == ["2026-10-25 02:30 Sun", "2026-10-26 02:30 Mon"]
     hours = slots("0 * * * *", "2026-03-29T00:30", 3)
@@ -65,12 +65,11 @@ def test_summer_time_skips_no_day_and_doubles_none() -> None:
 
 def test_every_and_at() -> None:
     since = ms("2026-03-04T10:00")
-    assert following("@every 45m", ms("2026-03-04T10:50"), "", since) == ms("2026-03-04T11:30")
-    assert following("@every 45m", since, "", since) == ms("2026-03-04T10:45")
+    assert following("@every 45m", ms("2026-03-04T10:50"), ZURICH, since) == ms("2026-03-04T11:30")
+    assert following("@every 45m", since, ZURICH, since) == ms("2026-03-04T10:45")
     assert following("@at 2026-12-24T18:00", since, ZURICH) == ms("2026-12-24T18:00")
     assert following("@at 2026-12-24T18:00+00:00", since, ZURICH) == ms("2026-12-24T19:00")
     assert following("@at 2020-01-01T00:00", since, ZURICH) is None
-    assert following("0 0 30 2 *", since, ZURICH) is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +85,7 @@ def test_every_and_at() -> None:
             "@every 0m",
             "@every 5x",
         ),
-        *("@at tomorrow", "1,,2 * * * *", "* * * * * *", "-1 * * * *"),
+        *("0 0 30 2 *", "@at tomorrow", "1,,2 * * * *", "* * * * * *", "-1 * * * *"),
     ],
 )
 def test_what_is_no_line_is_told(line: str) -> None:
