@@ -131,10 +131,12 @@ class Scheduler:
         for task in self.every():
             now = self._clock.now_ms()
             if task.slot is None or task.slot > now:
-                return LOOK if task.slot is None else min(LOOK, (task.slot - now) / 1000)
+                break
             if self._claim(task, now):
                 await self._handle(task, now)
-        return LOOK
+        slots = [task.slot for task in self.every() if task.slot is not None]
+        left = (min(slots) - self._clock.now_ms()) / 1000 if slots else LOOK
+        return min(LOOK, max(0.2, left))
 
     def _claim(self, task: Task, now: int) -> bool:
         """Take the lease of this slot, in one statement: another process, or we ourselves, may have it."""
@@ -161,7 +163,7 @@ class Scheduler:
 
     def _slots(self, task: Task, now: int) -> tuple[list[int], int | None]:
         """(slots to deliver, the one that comes then)."""
-        due, slot = [], task.slot
+        due, slot = list[int](), task.slot
         while slot is not None and slot <= now and len(due) < 10 * MOST:
             due.append(slot)
             slot = following(task.line, slot, task.zone, task.since)
