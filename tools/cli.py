@@ -98,6 +98,8 @@ GROUPS = (
     "exo.tools.items",
     "exo.tools.gate.command",
     "exo.tools.board",
+    "exo.tools.agent.command",
+    "exo.tools.tasks.command",
 )
 
 

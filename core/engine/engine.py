@@ -24,16 +24,17 @@ from exo.core.engine.titles import word
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Command as PluginCommand
-from exo.core.plugins.registry import Registry
+from exo.core.plugins.registry import Core, Registry
 from exo.core.plugins.slots import Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
-from exo.core.protocol.schema import Call, Command, Notice
+from exo.core.protocol.schema import Call, Command, Message, Notice
 from exo.core.retrieve.embedder import SocketEmbedder
 from exo.core.retrieve.forget import Needles
 from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
+from exo.core.substrate.secrets import Secrets, device_seed
 from exo.core.toolbox.builtin import Builtin
 from exo.core.toolbox.registry import Toolbox
 from exo.core.toolbox.timers import Timer, Timers
@@ -79,8 +80,7 @@ class Engine:
         self.tools = Toolbox(settings.number("tool.timeout"))
         hook_time = settings.number("hook.timeout")
         self._registry = Registry(self.tools, Hooks(hook_time))
-        off = set(settings.words("plugins.off"))
-        self.plugins = Plugins(self._registry, plugins, off, settings)
+        self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
         tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
         self.plugins.builtin("builtin", tools.register)
         self.plugins.fallback("ask", tools.register_ask)
@@ -114,9 +114,14 @@ class Engine:
         )
         self._turns: dict[str, Turn] = {}
         self._memory: Provider | None = None
+        self.secrets: Secrets | None = None
         if home is not None:
             self._memory = self._remember(home)
             self.plugins.fallback("memory", self._memory.register)
+            self.secrets = Secrets(home.state / "secrets.sealed", lambda: device_seed(home))
+        act = self._loop.act
+        made = (self.sessions.as_of, self.new_session, self.deliver, self._memory, self.secrets)
+        self.plugins.core = Core(settings, self.tools, act, *made)
         self._closing = False
         self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
         # the command `turn.send` is answered by the method `on_turn_send`
@@ -174,7 +179,7 @@ class Engine:
         tasks = [turn.task for turn in self._turns.values() if turn.task is not None]
         for turn in self._turns.values():
             turn.interrupt()
-        self.plugins.close()
+        await self.plugins.close()
         others = list(self._tasks)
         for task in others:
             task.cancel()
@@ -210,11 +215,17 @@ class Engine:
         toolsets = body.toolsets
         if toolsets is None:
             toolsets = self._settings.words("tools.sets") or None
+        return schema.SessionRef(self.new_session(body.title or "", cwd, toolsets))
+
+    def new_session(
+        self, title: str, cwd: Path | None = None, toolsets: list[str] | None = None
+    ) -> str:
+        """Make a session, in the folder where work is done unless told. Raises StorageError."""
         with self._hub.commit() as add:
-            title = " ".join((body.title or "").split())[:200]
-            id_ = self.sessions.create(title, cwd, toolsets)
+            title = " ".join(title.split())[:200]
+            id_ = self.sessions.create(title, cwd or self._work, toolsets)
             add(id_, schema.SessionCreated(title))
-        return schema.SessionRef(id_)
+        return id_
 
     async def on_session_list(self, body: schema.SessionList) -> schema.SessionListResult:
         limit = check_count("session.list.limit", body.limit, 50)
@@ -314,20 +325,38 @@ class Engine:
             message = check_id(body.message)
         if known := self.sessions.sent(body.session, message):
             return schema.TurnSendResult(True, known)
-        channel = body.channel or "typed"
-        turn = Turn(body.session, new_id(), text, channel=channel)
-        running = self._turns.get(body.session)
+        return self._send(body.session, text, message, body.mode, body.channel or "typed")
+
+    def _send(
+        self, session: str, text: str, message: str, mode: str | None, channel: str
+    ) -> schema.TurnSendResult:
+        turn = Turn(session, new_id(), text, channel=channel)
+        running = self._turns.get(session)
         if running is None:
             self._loop.accept(turn, message)
             self._run(turn)
             return schema.TurnSendResult(True, turn.id)
-        if body.mode not in ("steer", "queue"):
+        if mode not in ("steer", "queue"):
             why = "a turn runs in this session"
             raise refused("turn_running", "send a turn", f"{why}; send it as steer or queue")
-        id_ = running.id if body.mode == "steer" else turn.id
+        id_ = running.id if mode == "steer" else turn.id
         with self._hub.commit(durable=True):
-            self.sessions.wait(body.session, Waiting(id_, message, text, body.mode), channel)
+            self.sessions.wait(session, Waiting(id_, message, text, mode), channel)
         return schema.TurnSendResult(True, id_)
+
+    async def deliver(self, session: str, text: str, key: str, ask: bool) -> bool:
+        """Once a key: tell the person `text`, or `ask` it as if it had been sent at its time (its words teach
+        nothing). False: it was done before. Raises ProtocolError for a session that is gone, StorageError."""
+        self.sessions.info(session)
+        if self.sessions.sent(session, key):
+            return False
+        if ask:
+            self._send(session, text, key, "queue", "task")
+        else:
+            with self._hub.commit(durable=True) as add:
+                self.sessions.say(add, session, new_id(), Message(key, "assistant", text))
+                add(session, Notice("info", "reminder", text))
+        return True
 
     async def on_turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
         self.sessions.info(body.session)
@@ -411,6 +440,14 @@ class Engine:
         if task.cancelled():
             return lost(call)
         return task.result()
+
+    async def on_tasks_list(self, body: schema.TasksList) -> schema.Rows:
+        """What the plugin of tasks has; none without it."""
+        await self.plugins.ready()
+        if (command := self._registry.commands.get("task")) is None:
+            return schema.Rows([])
+        found = await call_plugin(command.handler, {"action": "list"}, None)
+        return schema.Rows(found["tasks"])
 
     async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""

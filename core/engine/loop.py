@@ -206,12 +206,14 @@ class Loop:
     ) -> Request:
         """What the model would be asked now, for this session; each `shrink` halves its length."""
         limits = self._context.limits(shrink)
+        made = await self._slots.artifacts(session, self._sessions.as_of(session))
         opening = list(self._opening)
+        opening[0] = opening[0] | {"content": made.get("prompt/system", opening[0]["content"])}
         if pack := await self._slots.pack(session):
             text = f"{opening[0]['content']}\n\n{shorten(pack, limits.window // 4)}"
             opening[0] = opening[0] | {"content": text}
         specs = self._actions.tools.specs(self._sessions.toolsets(session))
-        tools = [spec.openai() for spec in specs]
+        tools = [spec.openai(made.get(f"text/{spec.name}", "")) for spec in specs]
         more: dict[str, Any] = {"recall": recalled, "shrink": shrink, "wait": wait}
         built = await self._context.build(session, opening, tools, **more)
         messages = await self._slots.reshape(session, built)

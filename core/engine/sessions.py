@@ -189,6 +189,13 @@ class Sessions:
         )
         return fork
 
+    def as_of(self, session: str) -> int:
+        """The time (ms UTC) of the message that a fork was made at; 0 for a session that is no fork."""
+        told = (
+            "SELECT created FROM messages WHERE id = (SELECT forked_at FROM sessions WHERE id = ?)"
+        )
+        return next((created for (created,) in self._database.rows(told, session)), 0)
+
     def undo(self, session: str, turns: int) -> int:
         """Delete the messages of the last `turns` turns; returns how many turns that were."""
         query = (

@@ -19,10 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from exo.core.base.settings import Settings
 from exo.core.plugins.hooks import ACTIONS
-from exo.core.plugins.registry import PluginContext, Registry
-from exo.core.toolbox.workers import in_thread, within
+from exo.core.plugins.registry import Core, PluginContext, Registry
+from exo.core.toolbox.workers import call, in_thread, within
 
 API = 1  # what this core offers plugins; a manifest names the one it was written for
 GROUP = "exo.plugins"
@@ -49,14 +48,10 @@ class Plugins:
     """The plugins of one home. `folder` None: only those that are built in."""
 
     def __init__(
-        self,
-        registry: Registry,
-        folder: Path | None,
-        off: set[str],
-        settings: Settings | None = None,
-        timeout: float = 10.0,
+        self, registry: Registry, folder: Path | None, off: set[str], timeout: float = 10.0
     ) -> None:
-        self.registry, self._settings = registry, settings
+        self.registry = registry
+        self.core: Core | None = None  # the exod that they will run in
         self._folder, self._off, self._timeout = folder, off, timeout
         self._records: dict[str, Record] = {}
         self._fallbacks: dict[str, Callable[[PluginContext], None]] = {}
@@ -64,7 +59,7 @@ class Plugins:
 
     def builtin(self, name: str, register: Callable[[PluginContext], None]) -> None:
         """Register what belongs to the core, through the same context. Raises what `register` does."""
-        ctx = PluginContext(name, None, settings=self._settings)
+        ctx = PluginContext(name, None, core=self.core)
         register(ctx)
         made = self.registry.admit(ctx)
         self._records[name] = Record(name, "built in", state="loaded", registered=made)
@@ -80,10 +75,18 @@ class Plugins:
         if not self._loading.done():
             await asyncio.wait({self._loading})
 
-    def close(self) -> None:
-        """Load no more."""
+    async def close(self) -> None:
+        """Load no more, and let those that live end."""
         if self._loading is not None:
             self._loading.cancel()
+        for _, stop in self.registry.lives:
+            await self._lived(stop)
+
+    async def _lived(self, function: Callable[..., Any]) -> None:
+        try:
+            await within(self._timeout, call(function))
+        except Exception:  # noqa: BLE001 - one bad plugin never stops the core
+            traceback.print_exc(file=sys.stderr)
 
     def records(self) -> list[dict[str, Any]]:
         """Every plugin with what it registered and how its hooks fare."""
@@ -105,6 +108,8 @@ class Plugins:
                     self.builtin(name, register)
                 except ValueError as error:
                     self._records[name] = Record(name, "built in", state="off", error=str(error))
+        for start, _ in self.registry.lives:
+            await self._lived(start)
 
     async def _load_found(self, folder: Path) -> None:
         try:
@@ -129,7 +134,7 @@ class Plugins:
         path = Path(record.source)
         home = self._folder and self._folder.parent
         own = path if path.is_dir() else path.parent
-        ctx = PluginContext(record.name, own, home, self._settings)
+        ctx = PluginContext(record.name, own, home, self.core)
         try:
             await within(self._timeout, in_thread(lambda: _register(ctx, read())))
             record.registered = self.registry.admit(ctx)

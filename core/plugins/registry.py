@@ -10,15 +10,20 @@ import inspect
 import json
 import re
 import typing
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exo.core.base.errors import ExoError
 from exo.core.base.settings import Settings
 from exo.core.plugins.hooks import Hook, Hooks, check_name
+from exo.core.protocol.schema import Call, ToolResult
 from exo.core.toolbox.registry import Context, Handler, Toolbox, ToolSpec
+
+if TYPE_CHECKING:
+    from exo.core.retrieve.provider import Provider
+    from exo.core.substrate.secrets import Secrets
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what model providers accept
@@ -44,18 +49,30 @@ class Skill:
     path: Path
 
 
+@dataclass(frozen=True)
+class Core:
+    """What a plugin may use of the exod that it runs in: the settings in force; the toolbox, for tools that come
+    and go while it runs; `act(session, call)`, a call through hooks and approvals; `as_of(session)`, the time (ms UTC) that a fork
+    looks back to, else 0; `new_session(title)` and `deliver(session, text, key, ask)` of Engine; the record (None where none
+    is kept) and the secrets of the home."""
+
+    settings: Settings
+    tools: Toolbox
+    act: Callable[[str, Call], Awaitable[ToolResult]]
+    as_of: Callable[[str], int]
+    new_session: Callable[[str], str]
+    deliver: Callable[[str, str, str, bool], Awaitable[bool]]
+    memory: Provider | None = None
+    secrets: Secrets | None = None
+
+
 class PluginContext:
-    """Handed to a plugin's register(ctx). `folder` is the plugin's own, `home` Exo's (None: built in);
-    `settings` are those in force."""
+    """Handed to a plugin's register(ctx). `folder` is the plugin's own, `home` Exo's (None: built in)."""
 
     def __init__(
-        self,
-        name: str,
-        folder: Path | None,
-        home: Path | None = None,
-        settings: Settings | None = None,
+        self, name: str, folder: Path | None, home: Path | None = None, core: Core | None = None
     ) -> None:
-        self.name, self.folder, self.home, self.settings = name, folder, home, settings
+        self.name, self.folder, self.home, self.core = name, folder, home, core
         self.items: list[tuple[str, str, Any]] = []  # (table, name, what)
 
     def register_tool(self, spec: ToolSpec) -> None:
@@ -104,6 +121,10 @@ class PluginContext:
         """Offer a way to send messages: `send(to, text)`."""
         self._add("channel", name, send)
 
+    def register_life(self, start: Callable[..., Any], stop: Callable[..., Any]) -> None:
+        """Have `start` called once all plugins are loaded, and `stop` when exod ends; both may be async."""
+        self.items.append(("life", self.name, (start, stop)))
+
     def register_skill(self, name: str, path: Path | str, description: str = "") -> None:
         """Offer a skill, a text file below the plugin's folder. Raises ValueError."""
         full = (self.folder or Path()) / path
@@ -143,6 +164,7 @@ class Registry:
     commands: dict[str, Command] = field(default_factory=dict)
     skills: dict[str, Skill] = field(default_factory=dict)
     slots: dict[str, Any] = field(default_factory=dict)
+    lives: list[tuple[Callable[..., Any], Callable[..., Any]]] = field(default_factory=list)
     owners: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def holder(self, table: str, name: str) -> str:
@@ -154,12 +176,13 @@ class Registry:
         when one of its names is taken."""
         owners = dict(self.owners)
         for table, name, _ in ctx.items:
-            if table != "hook" and (table, name) in owners:
+            if table not in ("hook", "life") and (table, name) in owners:
                 raise ValueError(f"register {table} {name}: it is taken by {owners[table, name]}")
             owners[table, name] = ctx.name
         take: dict[str, Callable[[str, Any], None]] = {
             "tool": lambda name, item: self.tools.register(item),
             "hook": lambda name, item: self.hooks.add(item),
+            "life": lambda name, item: self.lives.append(item),
             "command": self.commands.__setitem__,
             "skill": self.skills.__setitem__,
             "slot": self.slots.__setitem__,

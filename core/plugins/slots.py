@@ -30,6 +30,9 @@ class MemoryProvider(Protocol):
     def pack(self, session: str) -> str:
         """What stands in every request behind the base prompt; "" for nothing."""
 
+    def artifacts(self, session: str, at: int) -> dict[str, str]:
+        """Versioned texts that hold now (0), or held at `at` (ms UTC): prompt/system, text/TOOL."""
+
     def recall(self, session: str, text: str) -> str | Remembered:
         """What is remembered to this message of the person; stands right before it, once."""
 
@@ -59,6 +62,11 @@ class Slots:
     async def pack(self, session: str) -> str:
         value = await self._call("memory", "pack", session)
         return value if isinstance(value, str) else ""
+
+    async def artifacts(self, session: str, at: int) -> dict[str, str]:
+        """The artifacts that hold for this session (0), or held at `at`, by name."""
+        value = await self._call("memory", "artifacts", session, at)
+        return value if isinstance(value, dict) else {}
 
     async def recall(self, session: str, text: str) -> Remembered:
         value = await self._call("memory", "recall", session, text)

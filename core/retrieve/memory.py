@@ -21,6 +21,7 @@ from exo.core.retrieve.index import Index
 from exo.core.retrieve.recall import Recall, Recalled
 from exo.core.store.nodes import Node
 from exo.core.store.store import Store
+from exo.core.substrate.artifacts import Artifacts
 
 _TYPES = {"k": int, "budget": int, "refs": list}  # of arguments; the others are texts
 CHECKED = 500  # entries between two checkpoints
@@ -36,6 +37,7 @@ class Memory:
         self.store = Store(home, self.ledger, clock)
         self.index = Index(home.store / "private" / "index.sqlite")
         self.mirror = Mirror(self.ledger)
+        self.artifacts = Artifacts(self.ledger)
         self.embedder = embedder
         self._recall = Recall(self.index, clock)
 

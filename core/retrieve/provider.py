@@ -158,6 +158,9 @@ class Provider:
 
         return await self.run(work)
 
+    async def artifacts(self, session: str, at: int) -> dict[str, str]:
+        return await self.run(lambda memory: memory.artifacts.all(at))
+
     async def recall(self, session: str, text: str) -> Remembered:
         found = await self.run(lambda memory: memory.recall(text))
         if found.abstain or not found.hits:

@@ -63,9 +63,10 @@ class ToolSpec:
     timeout: float | None = None
     needs: str = ""
 
-    def openai(self) -> dict[str, Any]:
-        names = "name", "description", "parameters"
-        return {"type": "function", "function": {name: getattr(self, name) for name in names}}
+    def openai(self, text: str = "") -> dict[str, Any]:
+        """How a model is told of it; `text` in the place of its description."""
+        function = {"name": self.name, "description": text or self.description}
+        return {"type": "function", "function": function | {"parameters": self.parameters}}
 
     def row(self) -> dict[str, Any]:
         """How `tools.list` shows it."""
@@ -85,6 +86,10 @@ class Toolbox:
         if spec.name in self._tools:
             raise ValueError(f"register tool {spec.name}: the name is taken")
         self._tools[spec.name] = spec
+
+    def withdraw(self, name: str) -> None:
+        """Let a tool go; a call of it that runs ends by itself."""
+        self._tools.pop(name, None)
 
     def specs(self, toolsets: Collection[str] | None = None) -> list[ToolSpec]:
         """The tools that can be used now, of these toolsets (None: of all)."""

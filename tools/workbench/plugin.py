@@ -17,9 +17,9 @@ Timeout = Annotated[float, {"minimum": 0.1, "maximum": 3600}]
 
 def register(ctx: PluginContext) -> None:
     """Offer the tools; end what commands of this home still run, whose exod was killed."""
-    if ctx.settings is None:
-        raise ValueError("the workbench needs the settings")
-    settings = ctx.settings
+    if ctx.core is None:
+        raise ValueError("the workbench works in a running exod")
+    settings, secrets = ctx.core.settings, ctx.core.secrets
     if ctx.home is not None:
         shell.sweep(Home(ctx.home).state / "results")
 
@@ -27,6 +27,12 @@ def register(ctx: PluginContext) -> None:
         """Run a shell command in the working folder; it cannot ask for input."""
         limit = timeout or settings.number("tool.timeout")
         return await shell.bash(context, command, limit, settings.count("deltas.join_ms") / 1000)
+
+    async def http_request(
+        context: Context, method: web.Method, url: str, headers: web.Headers = None, body: str = ""
+    ) -> str:
+        """Send an HTTP request and read status, type and text of the answer."""
+        return await web.http_request(context, method, url, headers, body, secrets)
 
     def web_off() -> str:
         on = settings.origin("tools.http")[0]
@@ -40,4 +46,6 @@ def register(ctx: PluginContext) -> None:
     offer("files", files.search_files, timeout=0)
     offer("files", files.write_file, files.edit_file, files.apply_patch, risk="medium")
     offer("shell", bash, risk="high", timeout=0)
-    offer("web", web.http_request, risk=web.risk, available=web_off)
+    offer("web", http_request, risk=web.risk, available=web_off)
+    if secrets is not None:  # whatever tool shows a value, the model does not see it
+        ctx.register_hook("transform_tool_result", lambda result: secrets.hide(result))

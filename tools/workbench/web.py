@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from exo.core.base.errors import ExoError
+from exo.core.substrate.secrets import Secrets
 from exo.core.toolbox.registry import Context, Risk
 from exo.core.toolbox.workers import in_thread
 
@@ -29,11 +30,32 @@ Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
 async def http_request(
-    context: Context, method: Method, url: str, headers: Headers = None, body: str = ""
+    context: Context,
+    method: Method,
+    url: str,
+    headers: Headers = None,
+    body: str = "",
+    secrets: Secrets | None = None,
 ) -> str:
     """Send an HTTP request and read status, type and text of the answer.
 
-    Raises ExoError for an address that is refused or does not answer."""
+    `{{secret:NAME}}` in address, headers or body becomes the value of `secrets` on its way out. Raises ExoError
+    for an address that is refused or does not answer, and for a secret that may not go there."""
+    if secrets is None or not secrets.used(url, body, *(headers or {}).values()):
+        return await _request(method, url, headers, body, False)
+    host, scheme = _split(url).hostname or "", _split(url).scheme
+    if scheme != "https" and not _local(host):
+        raise ExoError(f"{method} {url[:200]}", "a secret goes through https alone")
+    filled = {name: secrets.fill(value, host) for name, value in (headers or {}).items()}
+    sent = secrets.fill(url, host), filled, secrets.fill(body, host)
+    try:
+        return secrets.hide(await _request(method, *sent, True))
+    except ExoError as error:
+        raise ExoError(f"{method} {url[:200]}", secrets.hide(str(error))) from None
+
+
+async def _request(method: Method, url: str, headers: Headers, body: str, stays: bool) -> str:
+    """The answer as text; a request that `stays` follows no redirect to another host."""
     import httpx
 
     class Checked(httpx.AsyncHTTPTransport):
@@ -61,6 +83,8 @@ async def http_request(
                 try:
                     if answer.next_request is None:
                         return await _read(answer)
+                    if stays and answer.next_request.url.host != request.url.host:
+                        raise ExoError(f"{method} {url[:200]}", "it redirects to another host")
                     request = answer.next_request
                 finally:
                     await answer.aclose()  # unread: the body of a redirect may have no end

@@ -576,6 +576,8 @@ def test_keys_and_state_are_closed_to_tools(processes_home: Home) -> None:
         "ask": "off",
         "gate": "loaded",
         "workbench": "loaded",
+        "agent": "loaded",
+        "tasks": "loaded",
         "good": "loaded",
         "bad": "failed",
     }

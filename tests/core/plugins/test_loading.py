@@ -16,6 +16,7 @@ from exo.core.plugins.registry import PluginContext, Registry
 from exo.core.protocol.schema import Call
 from exo.core.toolbox.registry import Context, Toolbox, ToolSpec
 
+BUNDLED = ("agent", "gate", "tasks", "workbench")
 README = Path(exo.core.plugins.__file__).with_name("README.md")
 MANIFEST = 'name = "{name}"\nversion = "1.0"\ndescription = "A plugin."\napi = 1\n'
 
@@ -30,7 +31,7 @@ def folder(root: Path, name: str, code: str, manifest: str = MANIFEST) -> Path:
 
 def load(root: Path, off: set[str] | None = None) -> tuple[Registry, dict[str, dict[str, Any]]]:
     registry = Registry(Toolbox(), Hooks(0.5))
-    plugins = Plugins(registry, root, {"gate", "workbench", *(off or ())}, timeout=1.0)
+    plugins = Plugins(registry, root, {*BUNDLED, *(off or ())}, timeout=1.0)
 
     async def test() -> None:
         await asyncio.gather(plugins.ready(), plugins.ready())
@@ -38,7 +39,7 @@ def load(root: Path, off: set[str] | None = None) -> tuple[Registry, dict[str, d
 
     asyncio.run(test())
     rows = {row["name"]: row for row in plugins.records()}
-    for name in ("gate", "workbench"):  # come with the same distribution
+    for name in BUNDLED:  # come with the same distribution
         assert rows.pop(name)["state"] == "off"
     return registry, rows
 

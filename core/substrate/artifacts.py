@@ -1,0 +1,92 @@
+"""Artifacts: the texts that decide how Exo works (prompts, texts of tools, settings, code of tools), as versions in the
+ledger. Owns which version holds; knows nothing of what an artifact means.
+
+Invariant: the latest version wins, none is ever changed or lost, and a version says who wrote it and, where code
+wrote it, the hash of that code. An older one comes back as a new version with its text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from exo.core.base.errors import ExoError
+from exo.core.ledger.entry import Draft
+from exo.core.ledger.ledger import Ledger
+
+LONGEST = 200_000  # characters of a text
+_NAME = re.compile(r"[a-z][a-z0-9_-]*(?:/[\w.-]+){1,4}")
+
+
+@dataclass(frozen=True)
+class Version:
+    """`number` counts from 1 within its name; `text` None: from here on there is none; `by` is person, model,
+    or tool:NAME; `code` the sha256 of the code that wrote it; `why` what it was changed for; `ts` ms UTC."""
+
+    name: str
+    number: int
+    text: str | None
+    by: str
+    code: str
+    why: str
+    ts: int
+    entry: str
+
+
+class Artifacts:
+    """The versions in one ledger, in replay order; usable by its thread."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._read, self._named = 0, dict[str, list[Version]]()
+
+    def put(self, name: str, text: str | None, by: str, code: str = "", why: str = "") -> Version:
+        """Make `text` the version that holds; the same text again makes none. Raises ExoError for a name or
+        text that cannot be."""
+        if not _NAME.fullmatch(name) or len(text or "") > LONGEST:
+            do = f"names are like prompt/system, texts have at most {LONGEST} characters"
+            raise ExoError(f"keep the artifact {name[:80]!r}", "its name or size is refused", do)
+        versions = self.history(name)
+        if versions and versions[-1].text == text:
+            return versions[-1]
+        body = {"name": name, "text": text, "by": by, "code": code, "why": why}
+        refs = (versions[-1].entry,) if versions else ()
+        self._ledger.append(Draft("artifact", body, refs))
+        return self.history(name)[-1]
+
+    def history(self, name: str) -> list[Version]:
+        """Every version, the first first; [] for none."""
+        now = self._ledger.position()
+        if now < self._read:  # another ledger was put in its place
+            self._read, self._named = 0, {}
+        if now != self._read:
+            for entry in self._ledger.entries(self._read, kinds=("artifact",)):
+                body = entry.body or {"name": "forgotten", "text": None}
+                name, text = str(body["name"]), body["text"]
+                rows = self._named.setdefault(name, [])
+                by, code, why = (str(body.get(key, "")) for key in ("by", "code", "why"))
+                rows.append(Version(name, len(rows) + 1, text, by, code, why, entry.ts, entry.id))
+            self._read = now
+        return self._named.get(name, [])
+
+    def get(self, name: str, at: int = 0) -> Version | None:
+        """The version that holds, or held at `at` (ms UTC; 0: now)."""
+        held = [each for each in self.history(name) if not at or each.ts <= at]
+        return held[-1] if held and held[-1].text is not None else None
+
+    def names(self, start: str = "") -> list[str]:
+        """Names of artifacts that begin so, also of those that hold no longer."""
+        self.history("")
+        return sorted(name for name in self._named if name.startswith(start))
+
+    def all(self, at: int = 0) -> dict[str, str]:
+        """Every text that holds, by name."""
+        held = {name: self.get(name, at) for name in self.names()}
+        return {name: each.text or "" for name, each in held.items() if each is not None}
+
+    def use(self, name: str, number: int, by: str) -> Version:
+        """Bring an older version back. Raises ExoError for a number that there is not."""
+        versions = self.history(name)
+        if not 0 < number <= len(versions):
+            do = f"it has versions 1 to {len(versions)}" if versions else "see `exo artifact list`"
+            raise ExoError(f"use version {number} of {name}", "there is no such version", do)
+        return self.put(name, versions[number - 1].text, by, why=f"version {number} again")

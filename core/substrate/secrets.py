@@ -1,0 +1,126 @@
+"""The secrets broker: a tool names a secret, the host of a request gets it, and nobody reads it. Owns the sealed file,
+which value may go to which host, and taking values out of what comes back.
+
+Invariant: a value leaves this module only inside a request to a host that it is for; in a prompt, a record, an
+error or a result stands its name."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from exo.core.base.errors import ExoError, HomeError
+from exo.core.base.files import make_folder, write_atomic
+from exo.core.base.home import Home
+
+_MARK = re.compile(r"\{\{secret:([\w.-]{1,64})\}\}")
+_HOST = re.compile(r"(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[?[0-9a-f:.]+\]?")
+SHORTEST = 6  # characters; shorter ones would be found in any text
+
+
+class Secrets:
+    """The file `path` sealed (XSalsa20-Poly1305, libsodium's secretbox) by a key derived from the device's:
+    a copied store or card without `state/device.key` holds nothing that can be read. `seed` gives that key."""
+
+    def __init__(self, path: Path, seed: Callable[[], bytes]) -> None:
+        self._path, self._seed = path, seed
+
+    def names(self) -> dict[str, list[str]]:
+        """Secret to the hosts that it may go to."""
+        return {name: row["hosts"] for name, row in self._load().items()}
+
+    def put(self, name: str, value: str, hosts: list[str]) -> None:
+        """Keep a value for these hosts (`*.example.com` for all below). Raises ExoError for what cannot be
+        kept, HomeError."""
+        wrong = [host for host in hosts if not _HOST.fullmatch(host)]
+        if (
+            not _MARK.fullmatch(f"{{{{secret:{name}}}}}")
+            or len(value) < SHORTEST
+            or not hosts
+            or wrong
+        ):
+            do = f"a name of letters, digits, . _ -, a value of {SHORTEST} or more, and its hosts"
+            raise ExoError(
+                f"keep the secret {name[:64]!r}", "its name, value or hosts are refused", do
+            )
+        self._save(self._load() | {name: {"value": value, "hosts": hosts}})
+
+    def remove(self, name: str) -> None:
+        """Let it go. Raises ExoError for one that there is not."""
+        rows = self._load()
+        if rows.pop(name, None) is None:
+            raise ExoError(f"remove the secret {name!r}", "there is none of that name")
+        self._save(rows)
+
+    def used(self, *texts: str) -> list[str]:
+        """Names of the secrets that these texts ask for."""
+        return sorted({name for text in texts for name in _MARK.findall(text)})
+
+    def fill(self, text: str, host: str) -> str:
+        """`text` with the values in place of `{{secret:NAME}}`. Raises ExoError for one that is not there or
+        not for this host."""
+        rows = self._load() if _MARK.search(text) else {}
+
+        def value(found: re.Match[str]) -> str:
+            row = rows.get(found[1])
+            if row is None or not any(_fits(host.lower(), each) for each in row["hosts"]):
+                why = f"it is not for {host}" if row else "there is none of that name"
+                raise ExoError(f"use the secret {found[1]!r}", why, "a person can change that")
+            return str(row["value"])
+
+        return _MARK.sub(value, text)
+
+    def hide(self, text: str) -> str:
+        """`text` with every value, as it is or in the codings that servers echo, replaced by its name."""
+        for name, row in self._load().items():
+            for form in _forms(row["value"]):
+                text = text.replace(form, f"[secret {name}]")
+        return text
+
+    def _load(self) -> dict[str, Any]:
+        if not self._path.exists():
+            return {}
+        from nacl.exceptions import CryptoError
+
+        with contextlib.suppress(CryptoError, ValueError, OSError):
+            rows: dict[str, Any] = json.loads(self._box().decrypt(self._path.read_bytes()))
+            return rows
+        do = "put it back with the device key it was made with, or remove it and add them again"
+        raise HomeError(f"open {self._path}", "this device's key does not open it", do)
+
+    def _save(self, rows: dict[str, Any]) -> None:
+        make_folder(self._path.parent)
+        write_atomic(self._path, bytes(self._box().encrypt(json.dumps(rows).encode())))
+
+    def _box(self) -> Any:
+        from nacl.secret import SecretBox
+
+        key = hashlib.blake2b(key=self._seed(), person=b"exo secrets", digest_size=32)
+        return SecretBox(key.digest())
+
+
+def device_seed(home: Home) -> bytes:
+    """The seed of this device's key. Raises HomeError where none was made yet."""
+    from exo.core.ledger.keys import DeviceKey
+
+    if (found := DeviceKey.load(home.state / "device.key")) is None:
+        raise HomeError("open the secrets", "this device has no key yet", "run `exo ask` once")
+    return found.key.seed
+
+
+def _fits(host: str, pattern: str) -> bool:
+    return host == pattern or pattern.startswith("*.") and host.endswith(pattern[1:])
+
+
+def _forms(value: str) -> list[str]:
+    raw = value.encode()
+    plain = {value, quote(value, safe=""), json.dumps(value)[1:-1], raw.hex(), value[::-1]}
+    coded = {base64.b64encode(raw[cut:]).decode().strip("=")[:-1] for cut in range(3)}
+    return sorted(filter(lambda form: len(form) >= SHORTEST, plain | coded), key=len, reverse=True)

@@ -1,0 +1,178 @@
+"""The space of agent tools: every state can be gone back to, and a cut at any step leaves one that is whole."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from exo.core.base.errors import ExoError
+from exo.tools.agent import workspace as module
+from exo.tools.agent.workspace import FILE, Draft, Workspace
+from exo.tools.clock import FakeClock
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+NAMES = st.sampled_from(["a", "b.txt", "deep/er/c"])
+TEXTS = st.text(alphabet=st.characters(codec="utf-8"), max_size=30)
+
+
+def contents(space: Workspace, line: str = "main") -> dict[str, str]:
+    return {name: space.read(name, line) for name in space.files(line)}
+
+
+class Against(RuleBasedStateMachine):
+    """A space beside a plain dict and the list of its copies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        import tempfile
+
+        self.folder = tempfile.TemporaryDirectory()
+        self.clock = FakeClock()
+        self.space = Workspace(Path(self.folder.name), self.clock)
+        self.state: dict[str, str] = {}
+        self.states: dict[str, dict[str, str]] = {}
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+    @rule(changes=st.dictionaries(NAMES, st.none() | TEXTS, max_size=3))
+    def commit(self, changes: dict[str, str | None]) -> None:
+        self.clock.advance(1)
+        made = self.space.commit(changes, "change")
+        for name, text in changes.items():
+            self.state.pop(name, None)
+            if text is not None:
+                self.state[name] = text
+        self.states[made.id] = dict(self.state)
+
+    @rule(pick=st.integers(0, 50))
+    def rewind(self, pick: int) -> None:
+        known = [each.id for each in self.space.snapshots()]
+        if known:
+            id_ = known[pick % len(known)]
+            self.space.rewind(id_[:20])
+            self.state = dict(self.states[id_])
+
+    @rule()
+    def collect(self) -> None:
+        self.space.collect()
+
+    @invariant()
+    def same(self) -> None:
+        assert contents(self.space) == self.state
+        for each in self.space.snapshots():
+            assert each.files == len(self.states[each.id])
+
+
+TestAgainst = Against.TestCase
+TestAgainst.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
+
+
+class Cut(Exception):
+    pass
+
+
+def test_a_cut_at_any_write_leaves_a_whole_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every write of a commit, and of going back, is once the one before which the power goes."""
+    real = module.write_atomic
+    for action in ("commit", "rewind"):
+        for n in range(1, 12):
+            folder = tmp_path / f"{action}{n}"
+            space = Workspace(folder, FakeClock())
+            first = space.commit({"a": "1", "b": "2"}, "first")
+            space.commit({"a": "3"}, "second")
+            before = contents(space)
+            after = {"b": "4", "c": "5"} if action == "commit" else {"a": "1", "b": "2"}
+            left = [n]
+
+            def write(*args: object, left: list[int] = left) -> None:
+                left[0] -= 1
+                if not left[0]:
+                    raise Cut
+                real(*args)  # type: ignore[arg-type]
+
+            monkeypatch.setattr(module, "write_atomic", write)
+            done = False
+            try:
+                if action == "commit":
+                    space.commit({"a": None, "b": "4", "c": "5"}, "third")
+                else:
+                    space.rewind(first.id)
+                done = True
+            except Cut:
+                pass
+            monkeypatch.setattr(module, "write_atomic", real)
+            again = Workspace(folder, FakeClock())
+            assert contents(again) == (after if done else before)
+            for each in again.snapshots():
+                again.rewind(each.id)  # every state that is named can be gone back to
+            if done:
+                break
+        assert done and n > 2
+
+
+def test_a_line_begins_as_its_parent_was(tmp_path: Path) -> None:
+    clock = FakeClock()
+    space = Workspace(tmp_path, clock)
+    space.commit({"a": "old"}, "x")
+    clock.advance(10)
+    then = clock.now_ms()
+    clock.advance(10)
+    space.commit({"a": "new"}, "y")
+    space.branch("fork1", then)
+    assert contents(space, "fork1") == {"a": "old"}
+    space.commit({"a": "mine"}, "z", "fork1")
+    space.branch("fork1", clock.now_ms())  # it is there: nothing changes
+    assert contents(space, "fork1") == {"a": "mine"} and contents(space) == {"a": "new"}
+    space.branch("empty", 0)
+    assert contents(space, "empty") == {}
+
+
+def test_what_cannot_be_kept_is_told_and_keeps_nothing(tmp_path: Path) -> None:
+    space = Workspace(tmp_path, FakeClock())
+    for name in ("", "/etc/passwd", "../x", "a//b", ".hidden", "a/../b", "x" * 81, "a\0", "ü"):
+        with pytest.raises(ExoError, match="refused"):
+            space.commit({"good": "1", name: "x"}, "bad")
+    with pytest.raises(ExoError, match="refused"):
+        space.commit({"big": "x" * (FILE + 1)}, "bad")
+    with pytest.raises(ExoError, match="would hold"):
+        space.commit({f"f{n}": str(n) for n in range(2_001)}, "many")
+    assert space.files() == {} and space.snapshots() == []
+    for id_ in ("", "zz", "0"):
+        with pytest.raises(ExoError, match="go back"):
+            space.rewind(id_)
+
+
+def test_a_call_sees_its_own_changes_and_keeps_them_together(tmp_path: Path) -> None:
+    space = Workspace(tmp_path, FakeClock())
+    space.commit({"a": "1", "b": "2"}, "x")
+
+    async def work() -> None:
+        draft = Draft(space, "main")
+        await draft.space_write("c", "3")
+        await draft.space_remove("a")
+        assert await draft.space_list() == ["b", "c"] and await draft.space_read("c") == "3"
+        for name in ("a", "nothing"):
+            with pytest.raises(ExoError):
+                await draft.space_read(name)
+        with pytest.raises(ExoError):
+            await draft.space_write("bad name", "x")
+        assert contents(space) == {"a": "1", "b": "2"}
+        draft.commit("call")
+
+    asyncio.run(work())
+    assert contents(space) == {"b": "2", "c": "3"}
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    space = Workspace(tmp_path, FakeClock())
+    space.commit({"a": "hello"}, "x")
+    path = space._path(space.files()["a"])
+    path.write_text("hullo")
+    with pytest.raises(ExoError, match="not what they were"):
+        space.read("a")

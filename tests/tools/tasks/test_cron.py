@@ -1,0 +1,123 @@
+"""When lines come: zones, summer time, lists, spans, and lines that are none."""
+
+from __future__ import annotations
+
+import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from exo.core.base.errors import ExoError
+from exo.tools.tasks.cron import following
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+ZURICH = "Europe/Zurich"
+
+
+def ms(text: str, zone: str = ZURICH) -> int:
+    return round(
+        datetime.datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000
+    )
+
+
+def wall(at: int | None, zone: str = ZURICH) -> str:
+    assert at is not None
+    return datetime.datetime.fromtimestamp(at / 1000, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M %a")
+
+
+def slots(line: str, since: str, count: int, zone: str = ZURICH) -> list[str]:
+    at, found = ms(since, zone), []
+    for _ in range(count):
+        at = following(line, at, zone) or 0
+        found.append(wall(at, zone))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "second"),
+    [
+        ("0 7 * * *", "2026-03-05 07:00 Thu", "2026-03-06 07:00 Fri"),
+        ("*/20 10 * * *", "2026-03-04 10:40 Wed", "2026-03-05 10:00 Thu"),
+        ("30 6 * * mon-fri", "2026-03-05 06:30 Thu", "2026-03-06 06:30 Fri"),
+        ("0 9 1 * *", "2026-04-01 09:00 Wed", "2026-05-01 09:00 Fri"),
+        ("0 0 31 * *", "2026-03-31 00:00 Tue", "2026-05-31 00:00 Sun"),
+        ("0 12 13 * 5", "2026-03-06 12:00 Fri", "2026-03-13 12:00 Fri"),
+        ("15 10,22 * * 0,7", "2026-03-08 10:15 Sun", "2026-03-08 22:15 Sun"),
+        ("0 0 29 2 *", "2028-02-29 00:00 Tue", "2032-02-29 00:00 Sun"),
+        ("5/25 8 * jul sat", "2026-07-04 08:05 Sat", "2026-07-04 08:30 Sat"),
+        ("@hourly", "2026-03-04 11:00 Wed", "2026-03-04 12:00 Wed"),
+        ("@monthly", "2026-04-01 00:00 Wed", "2026-05-01 00:00 Fri"),
+    ],
+)
+def test_a_line_comes_when_it_says(line: str, first: str, second: str) -> None:
+    assert slots(line, "2026-03-04T10:20", 2) == [first, second]
+
+
+def test_summer_time_skips_no_day_and_doubles_none() -> None:
+    # 02:30 does not exist on 29 March 2026, and is there twice on 25 October
+    spring = slots("30 2 * * *", "2026-03-28T12:00", 2)
+    assert spring == ["2026-03-29 03:00 Sun", "2026-03-30 02:30 Mon"]
+    autumn = slots("30 2 * * *", "2026-10-24T12:00", 2)
+    assert autumn == ["2026-10-25 02:30 Sun", "2026-10-26 02:30 Mon"]
+    hours = slots("0 * * * *", "2026-03-29T00:30", 3)
+    assert hours == ["2026-03-29 01:00 Sun", "2026-03-29 03:00 Sun", "2026-03-29 04:00 Sun"]
+
+
+def test_every_and_at() -> None:
+    since = ms("2026-03-04T10:00")
+    assert following("@every 45m", ms("2026-03-04T10:50"), ZURICH, since) == ms("2026-03-04T11:30")
+    assert following("@every 45m", since, ZURICH, since) == ms("2026-03-04T10:45")
+    assert following("@at 2026-12-24T18:00", since, ZURICH) == ms("2026-12-24T18:00")
+    assert following("@at 2026-12-24T18:00+00:00", since, ZURICH) == ms("2026-12-24T19:00")
+    assert following("@at 2020-01-01T00:00", since, ZURICH) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", "* * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8"),
+        *(
+            "a * * * *",
+            "*/0 * * * *",
+            "5-1 * * * *",
+            "1- * * * *",
+            "@never",
+            "@every 0m",
+            "@every 5x",
+        ),
+        *("0 0 30 2 *", "@at tomorrow", "1,,2 * * * *", "* * * * * *", "-1 * * * *"),
+    ],
+)
+def test_what_is_no_line_is_told(line: str) -> None:
+    with pytest.raises(ExoError, match="read the schedule"):
+        following(line, 0, ZURICH)
+
+
+def test_a_zone_that_there_is_not_is_told() -> None:
+    for zone in ("Europe/Nowhere", "../etc/passwd", "\0"):
+        with pytest.raises(ExoError, match="time zone"):
+            following("0 7 * * *", 0, zone)
+
+
+FIELD = st.sampled_from(["*", "*/7", "3", "1-5", "2,4"])
+LINE = st.tuples(FIELD, FIELD, st.sampled_from(["*", "15", "1-7"]), FIELD, FIELD).map(" ".join)
+ZONES = st.sampled_from(
+    [ZURICH, "America/New_York", "Australia/Lord_Howe", "UTC", "Asia/Kathmandu"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(LINE, st.integers(ms("2026-01-01T00:00"), ms("2027-12-31T00:00")), ZONES)
+def test_slots_rise_and_fit_their_line(line: str, after: int, zone: str) -> None:
+    first = following(line, after, zone)
+    assert first is not None and first > after
+    again = following(line, first - 1, zone)
+    assert again == first
+    second = following(line, first, zone)
+    assert second is not None and second > first
+    there = datetime.datetime.fromtimestamp(first / 1000, ZoneInfo(zone))
+    month = line.split()[3]
+    assert (
+        month == "*"
+        or there.month in {"*/7": {1, 8}, "3": {3}, "1-5": set(range(1, 6)), "2,4": {2, 4}}[month]
+    )

@@ -1,0 +1,206 @@
+"""Tasks by a clock that a test turns: each slot is delivered once, whatever is killed; missed ones by their policy;
+quiet when there is no news; nothing while the clock is unsure."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from exo.core.base.errors import ExoError
+from exo.tools.clock import FakeClock
+from exo.tools.tasks.scheduler import Scheduler
+
+ZURICH = "Europe/Zurich"
+HOUR = 3_600_000
+
+
+class Killed(BaseException):
+    pass
+
+
+class World:
+    """What deliveries arrived at, keyed as exod keys them; `kill` is called around each."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.clock = path, FakeClock()
+        self.told: dict[str, str] = {}
+        self.asked: list[str] = []
+        self.news = ""
+        self.kill: Callable[[str], None] = lambda where: None
+        self.open()
+
+    def open(self) -> None:
+        self.tasks = Scheduler(self.path, self.clock, self.deliver, self.wake)
+
+    async def deliver(self, session: str, text: str, key: str, ask: bool) -> bool:
+        self.kill("before")
+        fresh = key not in self.told
+        self.told.setdefault(key, text)
+        if ask and fresh:
+            self.asked.append(text)
+        self.kill("after")
+        return fresh
+
+    async def wake(self, session: str, tool: str, args: dict[str, Any]) -> str:
+        return self.news
+
+    def fire(self) -> float:
+        return asyncio.run(self.tasks.fire())
+
+    def at(self, text: str) -> None:
+        there = datetime.datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(ZURICH))
+        self.clock.advance(there.timestamp() - self.clock.now_ms() / 1000)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path / "tasks.sqlite")
+    made.at("2027-03-01T06:00")
+    yield made
+    made.tasks.close()
+
+
+def test_a_task_fires_at_its_time_and_not_again(world: World) -> None:
+    task = world.tasks.add("0 7 * * *", "Stretch", "s", ZURICH)
+    assert world.fire() <= 30 and not world.told
+    world.at("2027-03-01T07:00:30")
+    world.fire()
+    world.fire()
+    assert list(world.told.values()) == ["Stretch"]
+    world.at("2027-03-02T07:00")
+    world.fire()
+    assert len(world.told) == 2
+    assert world.tasks.remove(task.id[:6]).id == task.id and world.tasks.every() == []
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_a_kill_around_a_delivery_costs_nothing_and_doubles_nothing(
+    world: World, where: str
+) -> None:
+    world.tasks.add("@at 2027-03-01T07:00", "Now", "s", ZURICH, ask=True)
+    world.at("2027-03-01T07:00")
+
+    def kill(here: str) -> None:
+        if here == where:
+            raise Killed
+
+    world.kill = kill
+    with pytest.raises(Killed):
+        world.fire()
+    world.kill = lambda here: None
+    world.tasks.close()
+    world.open()
+    world.fire()  # the lease of the one that died still holds
+    world.clock.advance(301)
+    world.fire()
+    assert world.asked == ["Now"] and len(world.told) == 1
+    assert [task.slot for task in world.tasks.every()] == [None]
+
+
+@pytest.mark.parametrize(("missed", "count"), [("once", 1), ("skip", 0), ("all", 5)])
+def test_missed_times_are_handled_as_asked(world: World, missed: str, count: int) -> None:
+    world.tasks.add("0 7 * * *", "x", "s", ZURICH, missed=missed)
+    world.at("2027-03-05T12:00")  # five mornings were slept through
+    world.fire()
+    assert len(world.told) == count
+    world.at("2027-03-06T07:00:10")
+    world.fire()
+    assert len(world.told) == count + 1
+
+
+def test_no_news_costs_nothing(world: World) -> None:
+    wake = {"tool": "look", "args": {"x": 1}}
+    world.tasks.add("@every 1h", "There is mail:", "s", ZURICH, ask=True, wake=wake)
+    for news, asked in (("", 0), ("[]", 0), ("one letter", 1), ("one letter", 1), ("two", 2)):
+        world.clock.advance(3600)
+        world.news = news
+        world.fire()
+        assert len(world.asked) == asked, news
+    assert world.asked[0] == "There is mail:\none letter"
+
+
+def test_nothing_fires_while_the_clock_is_unsure(world: World) -> None:
+    world.tasks.add("0 7 * * *", "x", "s", ZURICH)
+    world.at("2027-03-01T08:00")
+    world.clock.unsure = True  # type: ignore[attr-defined]
+    world.fire()
+    assert not world.told
+    world.clock.unsure = False  # type: ignore[attr-defined]
+    world.fire()
+    assert len(world.told) == 1
+
+
+def test_two_at_once_share_the_work(world: World, tmp_path: Path) -> None:
+    other = Scheduler(world.path, world.clock, world.deliver, world.wake)
+    for n in range(10):
+        world.tasks.add("0 7 * * *", f"task {n}", "s", ZURICH)
+    world.at("2027-03-01T07:00")
+
+    async def both() -> None:
+        await asyncio.gather(world.tasks.fire(), other.fire())
+
+    asyncio.run(both())
+    other.close()
+    assert sorted(world.told.values()) == [f"task {n}" for n in range(10)]
+
+
+def test_a_clock_that_jumps_back_repeats_nothing(world: World) -> None:
+    world.tasks.add("0 7 * * *", "x", "s", ZURICH)
+    world.at("2027-03-01T07:00")
+    world.fire()
+    world.clock.advance(-7200)
+    world.fire()
+    world.at("2027-03-01T07:00:20")
+    world.fire()
+    assert len(world.told) == 1
+
+
+def test_a_delivery_that_fails_costs_its_slot_alone(world: World) -> None:
+    world.tasks.add("0 7 * * *", "broken", "gone", ZURICH)
+    world.tasks.add("0 7 * * *", "fine", "s", ZURICH)
+    whole = world.deliver
+
+    async def deliver(session: str, *rest: Any) -> bool:
+        if session == "gone":
+            raise ExoError("deliver", "the session is gone")
+        return await whole(session, *rest)
+
+    world.tasks._deliver = deliver
+    world.at("2027-03-01T07:00")
+    world.fire()
+    assert list(world.told.values()) == ["fine"]
+    slots = [task.slot for task in world.tasks.every()]
+    assert all(slot and slot > world.clock.now_ms() for slot in slots)
+
+
+def test_what_cannot_be_a_task_is_told(world: World) -> None:
+    for line, text, more in (
+        *(("0 7 * * *", " ", {}), ("0 7 * * *", "x", {"missed": "never"}), ("nonsense", "x", {})),
+        *(
+            ("@at 2020-01-01T00:00", "x", {}),
+            ("0 0 30 2 *", "x", {}),
+            ("@daily", "x", {"wake": {}}),
+        ),
+    ):
+        with pytest.raises(ExoError):
+            world.tasks.add(line, text, "s", ZURICH, **more)  # type: ignore[arg-type]
+    with pytest.raises(ExoError, match="none of that id"):
+        world.tasks.remove("zz")
+    assert world.tasks.every() == []
+
+
+def test_a_simulated_year_of_many_tasks(world: World) -> None:
+    """Each of 40 daily and hourly tasks comes as often as the calendar says, over both changes of the clock."""
+    for n in range(20):
+        world.tasks.add(f"{n} 7 * * *", f"daily {n}", "s", ZURICH, missed="all")
+        world.tasks.add(f"{n} 3 * * sun", f"sunday {n}", "s", ZURICH, missed="all")
+    world.at("2028-03-01T06:00")
+    for _ in range(8):  # a hundred missed ones at most at once
+        world.fire()
+    daily = [key for key, text in world.told.items() if text == "daily 0"]
+    assert 100 <= len(daily) <= 366 and len(set(world.told)) == len(world.told)

@@ -1,0 +1,200 @@
+"""`exo tool`, `exo sandbox`, `exo artifact`, `exo secret`: by the commands of the running exod (one is started where none
+runs), but for `exo sandbox run`, which is this process's own."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import difflib
+import getpass
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from exo.core.base.clock import SystemClock
+from exo.core.base.errors import ExoError
+from exo.core.base.home import Home
+from exo.tools.transcript import visible
+
+# command -> help, and its verbs: name -> (help, arguments)
+VERBS: dict[str, tuple[str, dict[str, tuple[str, tuple[str, ...]]]]] = {
+    "tool": (
+        "tools that you or a model wrote: they run in the sandbox alone",
+        {
+            "add": ("test a tool in a file NAME.py and take it in", ("FILE",)),
+            "list": ("every tool, its state and why", ()),
+            "show": ("one tool: source and history", ("NAME",)),
+            "remove": ("let it go; its versions stay in the record", ("NAME",)),
+        },
+    ),
+    "sandbox": (
+        "run a file in the sandbox; the space of files that tools keep",
+        {
+            "run": ("run a MicroPython file; its function run(), where it has one", ("FILE",)),
+            "snapshot": ("give the present state of the space a name", ("LABEL",)),
+            "list": ("the states that can be gone back to", ()),
+            "rewind": ("go back to a state; what came after stays in the list", ("ID",)),
+        },
+    ),
+    "artifact": (
+        "the texts that decide how Exo works, in versions",
+        {
+            "list": ("every artifact with its version", ()),
+            "show": ("the text that holds", ("NAME",)),
+            "diff": ("what the last version changed", ("NAME",)),
+            "set": ("make a file's text the version that holds", ("NAME", "FILE")),
+            "use": ("bring an older version back", ("NAME", "VERSION")),
+        },
+    ),
+    "secret": (
+        "values that tools may use and nobody reads",
+        {
+            "add": ("keep a value, asked for here, for these hosts", ("NAME", "HOSTS")),
+            "list": ("names and hosts", ()),
+            "remove": ("let it go", ("NAME",)),
+        },
+    ),
+}
+
+
+def register(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the four groups."""
+    for name, (text, verbs) in VERBS.items():
+        group = sub.add_parser(name, help=text, description=text)
+        rows = group.add_subparsers(dest="verb", metavar="VERB", required=True)
+        for verb, (help_, arguments) in verbs.items():
+            row = rows.add_parser(verb, help=help_, description=help_)
+            for argument in arguments:
+                row.add_argument(argument.lower(), metavar=argument)
+            if (name, verb) == ("sandbox", "run"):
+                row.add_argument("--args", default="{}", metavar="JSON", help="what run() is given")
+            row.add_argument(
+                "--home", metavar="DIR", help="home folder (default: EXO_HOME, ~/.exo)"
+            )
+            row.add_argument("--json", action="store_true", help="print one JSON object")
+            row.set_defaults(run=run, group=name)
+
+
+def run(options: argparse.Namespace) -> int:
+    """One verb."""
+    home = Home.find(options.home)
+    if (options.group, options.verb) == ("sandbox", "run"):
+        return _run_file(home, options)
+    answer = _ask(home, options.group, _given(options))
+    if options.json:
+        print(json.dumps(answer, ensure_ascii=False))
+    else:
+        _print(options, answer)
+    return 0
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command is asked."""
+    given: dict[str, Any] = {"action": options.verb}
+    for key in ("name", "label", "id", "version"):
+        if hasattr(options, key):
+            given[key] = getattr(options, key)
+    if (options.group, options.verb) == ("tool", "add"):
+        from dataclasses import asdict
+
+        from exo.tools.agent.package import from_file
+
+        given["package"] = asdict(from_file(Path(options.file)))
+    elif options.verb == "set":
+        given["text"] = _text(Path(options.file))
+    elif options.group == "secret" and options.verb == "add":
+        given["hosts"] = options.hosts.split(",")
+        asks = sys.stdin.isatty()
+        given["value"] = getpass.getpass("value: ") if asks else sys.stdin.readline().rstrip("\n")
+    return given
+
+
+def _ask(home: Home, command: str, args: dict[str, Any]) -> dict[str, Any]:
+    from exo.tools.running import connect
+
+    result: dict[str, Any] = connect(home).call("command.run", name=command, args=args)["result"]
+    return result
+
+
+def _print(options: argparse.Namespace, answer: dict[str, Any]) -> None:
+    for row in answer.get("tools", []):
+        state = f"  {row['state']}: {row['why']}" if row["state"] != "active" else ""
+        print(
+            visible(
+                f"{row['name']:24} v{row['version']} by {row['by']}  {row['description']}{state}"
+            )
+        )
+    for row in answer.get("snapshots", []):
+        print(
+            visible(f"{row['id'][:12]}  {_when(row['ts'])}  {row['files']:4} files  {row['label']}")
+        )
+    for row in answer.get("artifacts", []):
+        held = "" if row["holds"] else "  (holds no longer)"
+        print(visible(f"{row['name']:32} v{row['version']} by {row['by']}{held}"))
+    for name, hosts in answer.get("secrets", {}).items():
+        print(visible(f"{name:24} {', '.join(hosts)}"))
+    if options.verb == "diff":
+        before, after = (str(answer[key] or "").splitlines() for key in ("before", "text"))
+        lines = difflib.unified_diff(before, after, "before", "now", lineterm="")
+        print(visible("\n".join(lines)))
+    elif options.verb == "show":
+        if "source" in answer:
+            state = f" ({answer['why']})" if answer["why"] else ""
+            print(visible(f"{answer['name']}: {answer['description']}\n{answer['state']}{state}\n"))
+            print(visible(answer["source"]))
+        for row in answer["history"]:
+            why = f"  {row['why']}" if row["why"] else ""
+            print(visible(f"v{row['version']}  {_when(row['ts'])}  by {row['by']}{why}"))
+        if answer.get("text") is not None:
+            print(visible(f"\n{answer['text']}"))
+    elif options.verb in ("add", "remove", "set", "use", "snapshot", "rewind"):
+        told = answer.get("name") or answer.get("removed") or f"{answer.get('id', '')[:12]}"
+        print(visible(f"{options.verb}: {told}"))
+
+
+def _run_file(home: Home, options: argparse.Namespace) -> int:
+    """Run a file by itself: what it prints, then what run() gave."""
+    from exo.core.sandbox.host import Result, Sandbox
+    from exo.tools.guest import library
+
+    source = _text(Path(options.file))
+    try:
+        args = json.loads(options.args)
+    except ValueError as error:
+        raise ExoError("read --args", f"it is no JSON: {error}") from error
+    if not isinstance(args, dict):
+        raise ExoError("read --args", "one JSON object is wanted")
+    sandbox = Sandbox(home.cache / "sandbox", SystemClock(), library())
+
+    async def work() -> Result:
+        try:
+            return await sandbox.run(source, "run" if "def run(" in source else "", args)
+        finally:
+            await sandbox.close()
+
+    result = asyncio.run(work())
+    if options.json:
+        print(json.dumps(vars(result), ensure_ascii=False))
+    else:
+        print(visible(result.out), end="")
+        if result.ok and result.value is not None:
+            value = result.value
+            print(
+                visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+            )
+    if not result.ok:
+        raise ExoError(f"run {options.file}", result.error)
+    return 0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExoError(f"read {path}", getattr(error, "strerror", None) or str(error)) from error
+
+
+def _when(ts: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(ts / 1000))

@@ -1,0 +1,163 @@
+"""Tools that are written while Exo runs, as a plugin: make_tool for a model, the commands `tool` and `sandbox` for a
+person. Owns their words; the shed does the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exo.core.base.clock import SystemClock
+from exo.core.base.errors import ExoError
+from exo.core.base.home import Home
+from exo.core.ledger.entry import Draft
+from exo.core.plugins import Context, PluginContext, ToolSpec
+from exo.core.sandbox.host import Sandbox
+from exo.core.substrate.artifacts import Artifacts, Version
+from exo.tools.agent.package import made
+from exo.tools.agent.shed import Held, Shed
+from exo.tools.agent.workspace import Workspace
+from exo.tools.guest import library
+
+MAKE = """Write a tool of your own in MicroPython and use it from then on. `source` has a function run(...) that takes
+the parameters; its result is JSON. It has no files, network or clock; by `can` it may get functions of the module exo:
+recall(query), http(method, url, headers, body), space_read(name), space_write(name, text), space_list(). Every
+test {args, expect} has to hold."""
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "description": "small letters, digits and _"},
+        "description": {"type": "string"},
+        "parameters": {"type": "object", "description": "JSON Schema object, flat"},
+        "source": {"type": "string"},
+        "tests": {"type": "array"},
+        "can": {"type": "array", "description": "of recall, http, space"},
+    },
+    "required": ["name", "description", "source", "tests"],
+    "additionalProperties": False,
+}
+
+
+def register(ctx: PluginContext) -> None:
+    """Offer make_tool and the commands; the tools themselves are read once they are wanted."""
+    core = ctx.core
+    if core is None or ctx.home is None or core.memory is None:
+        raise ValueError("agent tools need a running exod with a record")
+    home, clock, record = Home(ctx.home), SystemClock(), core.memory
+    workspace = Workspace(home.state / "workspace", clock)
+    box = Sandbox(home.cache / "sandbox", clock, library())
+    shed = Shed(core, box, workspace, core.as_of)
+
+    async def make_tool(context: Context, **given: Any) -> str:
+        held = await shed.add(made(**given), "model")
+        return f"The tool {held.package.name} is there (version {held.version}); call it now."
+
+    async def tool(args: dict[str, Any], session: str | None) -> dict[str, Any]:
+        """add {package}, list, show {name}, remove {name}."""
+        await shed.load()
+        match args.get("action"):
+            case "add":
+                return _row(await shed.add(made(**args.get("package", {})), "person"))
+            case "list":
+                return {"tools": [_row(held) for held in shed.list()]}
+            case "show":
+                name = str(args.get("name", ""))
+                versions = await record.run(lambda memory: memory.artifacts.history(f"tool/{name}"))
+                held = shed.get(name)
+                rows = [
+                    {"version": row.number, "by": row.by, "why": row.why, "ts": row.ts}
+                    for row in versions
+                ]
+                return _row(held) | {"source": held.package.source, "history": rows}
+            case "remove":
+                await shed.remove(str(args.get("name", "")), "person")
+                return {"removed": args.get("name")}
+        raise ExoError("exo tool", "there are add, list, show and remove")
+
+    async def sandbox(args: dict[str, Any], session: str | None) -> dict[str, Any]:
+        """snapshot {label}, list, rewind {id}."""
+        match args.get("action"):
+            case "snapshot":
+                state = workspace.mark(str(args.get("label") or "snapshot"))
+                await noted("snapshot", state.id, state.label)
+                return vars(state)
+            case "list":
+                return {"snapshots": [vars(state) for state in workspace.snapshots()]}
+            case "rewind":
+                state = workspace.rewind(str(args.get("id", "")))
+                await noted("rewind", state.id, state.label)
+                return vars(state)
+        raise ExoError("exo sandbox", "there are snapshot, list and rewind")
+
+    async def artifact(args: dict[str, Any], session: str | None) -> dict[str, Any]:
+        """list, show {name}, diff {name}, set {name, text}, use {name, version}."""
+        action, name = args.get("action"), str(args.get("name", ""))
+        if action == "list":
+            return {"artifacts": await record.run(lambda memory: _artifacts(memory.artifacts))}
+        if action == "set":
+            text = str(args.get("text", ""))
+            await record.run(lambda memory: memory.artifacts.put(name, text, "person"))
+        elif action == "use":
+            number = int(args["version"]) if str(args.get("version")).isdigit() else 0
+            await record.run(lambda memory: memory.artifacts.use(name, number, "person"))
+        elif action not in ("show", "diff"):
+            raise ExoError("exo artifact", "there are list, show, diff, set and use")
+        versions = await record.run(lambda memory: memory.artifacts.history(name))
+        if not versions:
+            raise ExoError(f"show {name!r}", "there is no such artifact", "see `exo artifact list`")
+        before = versions[-2].text if len(versions) > 1 else ""
+        return {
+            "name": name,
+            "text": versions[-1].text,
+            "before": before,
+            "history": _history(versions),
+        }
+
+    async def secret(args: dict[str, Any], session: str | None) -> dict[str, Any]:
+        """add {name, value, hosts}, list, remove {name}."""
+        kept, name = core.secrets, str(args.get("name", ""))
+        if kept is None:
+            raise ExoError("exo secret", "this exod has no home")
+        await record.run(lambda memory: memory.ledger.author)  # makes the device's key
+        match args.get("action"):
+            case "add":
+                kept.put(
+                    name, str(args.get("value", "")), [str(host) for host in args.get("hosts", [])]
+                )
+                return {"name": name}
+            case "list":
+                return {"secrets": kept.names()}
+            case "remove":
+                kept.remove(name)
+                return {"removed": name}
+        raise ExoError("exo secret", "there are add, list and remove")
+
+    async def noted(action: str, id_: str, label: str) -> None:
+        draft = Draft("snapshot", {"action": action, "state": id_, "label": label})
+        await record.run(lambda memory: memory.ledger.append(draft))
+
+    spec = ToolSpec(
+        "make_tool", " ".join(MAKE.split()), PARAMETERS, make_tool, "medium", "agent", timeout=60
+    )
+    ctx.register_tool(spec)
+    ctx.register_command("tool", tool, "Agent tools: add, list, show, remove.")
+    ctx.register_command("sandbox", sandbox, "The space of agent tools: snapshot, list, rewind.")
+    ctx.register_command("artifact", artifact, "Prompts and texts of tools, in versions.")
+    ctx.register_command("secret", secret, "Values that tools may use and nobody reads.")
+    ctx.register_life(shed.load, box.close)
+
+
+def _row(held: Held) -> dict[str, Any]:
+    package = held.package
+    about = {"name": package.name, "description": package.description, "can": list(package.can)}
+    return {**about, "state": held.state, "why": held.why, "by": held.by, "version": held.version}
+
+
+def _history(versions: list[Version]) -> list[dict[str, Any]]:
+    return [{"version": row.number, "by": row.by, "why": row.why, "ts": row.ts} for row in versions]
+
+
+def _artifacts(artifacts: Artifacts) -> list[dict[str, Any]]:
+    rows = [artifacts.history(name)[-1] for name in artifacts.names()]
+    return [
+        {"name": row.name, "version": row.number, "by": row.by, "holds": row.text is not None}
+        for row in rows
+    ]

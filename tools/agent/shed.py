@@ -1,0 +1,229 @@
+"""The tools that were written while Exo runs: taken in after their tests, run in the sandbox, put into quarantine when they
+break. Owns which there are; the ledger holds every version of each.
+
+Invariant: an agent tool runs in the sandbox alone, with what it declared; whatever it does costs its call; a tool
+in quarantine says why and is not offered; none can keep exod from starting, as they are read after it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from exo.core.base.errors import ExoError
+from exo.core.plugins.registry import Core
+from exo.core.protocol.schema import Call
+from exo.core.sandbox.host import HostFunction, Limits, Sandbox
+from exo.core.toolbox.registry import Context, Output, ToolSpec, check_args
+from exo.tools.agent.package import Package, read_package
+from exo.tools.agent.workspace import Draft, Workspace
+
+PREFIX = "tool/"  # of the artifacts
+STRIKES = 3  # failures in a row until quarantine; one is enough for a limit that it ran into
+TESTED = Limits(seconds=5.0)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tool as it is held now: `state` is active or quarantined, `why` what for; `version` of its artifact."""
+
+    package: Package
+    state: str = "active"
+    why: str = ""
+    by: str = "person"
+    version: int = 1
+    strikes: int = 0
+
+
+class Shed:
+    """One for an exod. `as_of(session)` is the time (ms UTC) that a fork looks at, 0 for a session that is none."""
+
+    def __init__(
+        self, core: Core, sandbox: Sandbox, workspace: Workspace, as_of: Callable[[str], int]
+    ) -> None:
+        self._core, self._sandbox, self._workspace, self._as_of = core, sandbox, workspace, as_of
+        self._held: dict[str, Held] = {}
+        self._one = asyncio.Lock()
+        self._loaded = False
+
+    async def load(self) -> None:
+        """Take the tools out of the ledger, once."""
+        async with self._one:
+            if self._loaded or self._core.memory is None:
+                return
+            kept = await self._core.memory.run(lambda memory: memory.artifacts.all())
+            for name, text in kept.items():
+                if name.startswith(PREFIX) and name.count("/") == 1:
+                    self._take(name.removeprefix(PREFIX), text)
+            self._loaded = True
+
+    def _take(self, name: str, text: str) -> None:
+        try:
+            row = json.loads(text)
+            package = read_package(json.dumps(row["package"]))
+            held = Held(package, row["state"], row["why"], row["by"], row["version"])
+        except (ValueError, KeyError, TypeError, ExoError) as error:
+            package = Package(name, "It cannot be read.", "")
+            held = Held(package, "quarantined", f"it cannot be read: {error}")
+        self._held[name] = held
+        self._offer(held)
+
+    def list(self) -> list[Held]:
+        """What there is, by name."""
+        return [self._held[name] for name in sorted(self._held)]
+
+    def get(self, name: str) -> Held:
+        """One of them. Raises ExoError."""
+        if name not in self._held:
+            do = f"there are: {', '.join(sorted(self._held)) or 'none'}"
+            raise ExoError(f"find the tool {name!r}", "no agent tool has that name", do)
+        return self._held[name]
+
+    async def add(self, package: Package, by: str) -> Held:
+        """Test a tool and take it in, in the place of one of that name. Raises ExoError, and nothing changed,
+        for a name of a tool that is none of these and for a test that fails."""
+        await self.load()
+        taken = {spec.name for spec in self._core.tools.specs()} - set(self._held)
+        if package.name in taken:
+            why = "that is a tool of Exo's own or of a plugin"
+            raise ExoError(f"take in the tool {package.name!r}", why, "choose another name")
+        for number, test in enumerate(package.tests, 1):
+            if fault := await self._tried(package, test):
+                raise ExoError(f"take in the tool {package.name!r}", f"its test {number}: {fault}")
+        version = self._held[package.name].version + 1 if package.name in self._held else 1
+        return await self._keep(Held(package, by=by, version=version), by)
+
+    async def remove(self, name: str, by: str) -> None:
+        """Let it go; its versions stay in the record. Raises ExoError."""
+        await self.load()
+        self.get(name)
+        await self._put(f"{PREFIX}{name}", None, by, "removed")
+        del self._held[name]
+        self._core.tools.withdraw(name)
+
+    async def quarantine(self, held: Held, why: str) -> None:
+        """Offer it no longer; what it was stays to be looked at and mended."""
+        await self._keep(replace(held, state="quarantined", why=why, strikes=0), "exo")
+
+    async def run(self, name: str, session: str, args: dict[str, Any]) -> Output:
+        """Call a tool. A failure is an error result; too many are its quarantine."""
+        held = self.get(name)
+        package, line = held.package, await self._line(session)
+        draft = Draft(self._workspace, line)
+        result = await self._sandbox.run(
+            package.source, "run", args, self._host(package, session, draft)
+        )
+        if result.ok:
+            try:
+                await asyncio.to_thread(draft.commit, f"{name}({', '.join(args)})")
+            except ExoError as error:
+                return Output(f"{name}: {error}", False)
+            self._held[name] = replace(held, strikes=0)
+            value = result.value
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            return Output((result.out + text).strip() or "(no result)")
+        held = replace(held, strikes=held.strikes + 1)
+        self._held[name] = held
+        limit = result.error.startswith(("fuel", "more than", "it broke", "the worker died"))
+        text = f"{name}: {result.error}"
+        if limit or held.strikes >= STRIKES:
+            why = result.error if limit else f"{held.strikes} failures in a row: {result.error}"
+            await self.quarantine(held, why)
+            text += "\n[it is in quarantine now; write it anew with make_tool]"
+        return Output(text, False)
+
+    def _host(self, package: Package, session: str, draft: Draft) -> dict[str, HostFunction]:
+        """What it may call, by what it declared."""
+        can: dict[str, HostFunction] = {}
+        if "space" in package.can:
+            can |= draft.host()  # type: ignore[arg-type]
+        for name, tool in (("recall", "recall"), ("http", "http_request")):
+            if name in package.can:
+                can[name] = self._tool(session, tool)
+        return can
+
+    def _tool(self, session: str, tool: str) -> HostFunction:
+        """A tool of Exo's through hooks, gate and approvals, as if the model had called it."""
+
+        async def work(**args: Any) -> str:
+            call = Call(
+                f"agent-{hashlib.sha256(json.dumps(args).encode()).hexdigest()[:12]}", tool, args
+            )
+            result = await self._core.act(session, call)
+            if not result.ok:
+                raise ExoError(tool, result.text)
+            return result.text
+
+        return work
+
+    async def _tried(self, package: Package, test: dict[str, Any]) -> str:
+        """Why a test fails, "" when it holds. Host functions answer what the test says."""
+        if fault := check_args(package.parameters, test["args"]):
+            return fault
+        can: dict[str, HostFunction] = {}
+        for name, answer in (test.get("host") or {}).items():
+            can[str(name)] = _answers(answer)
+        result = await self._sandbox.run(package.source, "run", test["args"], can, TESTED)
+        if not result.ok:
+            return result.error
+        same = json.dumps(result.value, sort_keys=True) == json.dumps(
+            test["expect"], sort_keys=True
+        )
+        return "" if same else f"it gave {json.dumps(result.value)[:200]}"
+
+    async def _keep(self, held: Held, by: str) -> Held:
+        row = {"package": json.loads(held.package.text()), "state": held.state, "why": held.why}
+        row |= {"by": held.by, "version": held.version}
+        text = json.dumps(row, ensure_ascii=False, sort_keys=True)
+        await self._put(f"{PREFIX}{held.package.name}", text, by, held.why)
+        self._held[held.package.name] = held
+        self._offer(held)
+        return held
+
+    async def _put(self, name: str, text: str | None, by: str, why: str) -> None:
+        if self._core.memory is None:
+            raise ExoError("keep a tool", "this exod keeps no record")
+        await self._core.memory.run(lambda memory: memory.artifacts.put(name, text, by, why=why))
+
+    def _offer(self, held: Held) -> None:
+        """Have it among the tools, or say there why it cannot be used."""
+        package = held.package
+
+        async def handler(context: Context, **args: Any) -> Output:
+            return await self.run(package.name, context.session, args)
+
+        self._core.tools.withdraw(package.name)
+        needs = f"uses {', '.join(package.can)}" if package.can else ""
+        spec = ToolSpec(
+            package.name,
+            f"{package.description} (written by {held.by})",
+            package.parameters | {"additionalProperties": False},
+            handler,
+            risk="medium" if "http" in package.can else "low",
+            toolset="agent",
+            available=lambda: f"in quarantine: {held.why}" if held.state != "active" else "",
+            timeout=0,
+            needs=needs,
+        )
+        try:
+            self._core.tools.register(spec)
+        except ValueError as error:  # a plugin took the name meanwhile
+            self._held[package.name] = replace(held, state="quarantined", why=str(error))
+
+    async def _line(self, session: str) -> str:
+        """The line of the space that a session works on: its own, as of its beginning, for a fork."""
+        at = self._as_of(session)
+        if not at:
+            return "main"
+        await asyncio.to_thread(self._workspace.branch, session, at)
+        return session
+
+
+def _answers(answer: Any) -> Callable[..., Awaitable[Any]]:
+    async def work(**args: Any) -> Any:
+        return answer
+
+    return work
