@@ -175,6 +175,15 @@ has_compiler() {
   command -v "${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null
 }
 
+# spidev has no wheel: a board compiles its one page of C.
+compiles_spidev() {
+  local base=$python
+  "$base" -c 'import spidev' 2>/dev/null && return
+  "$base" -c '' 2>/dev/null || base=$(find_python) || return 0 # what is missing is told already
+  command -v "${CC:-cc}" >/dev/null || return
+  "$base" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
+}
+
 # Fill `packages` and `wanting` with what this machine lacks.
 look() {
   packages=() wanting=()
@@ -191,6 +200,9 @@ look() {
   fi
   if ! has_compiler && [[ -z $(built_wheel) ]]; then
     wanting+=("a C++ compiler") packages+=(build-essential)
+  fi
+  if [[ $(uname -m) == aarch64 ]] && ! compiles_spidev; then
+    wanting+=("a C compiler with Python's headers") packages+=(gcc libc6-dev python3-dev)
   fi
   if ! command -v espeak-ng >/dev/null; then wanting+=(espeak-ng) packages+=(espeak-ng); fi
   if ! has_sound; then wanting+=(PortAudio) packages+=(libportaudio2); fi

@@ -428,12 +428,13 @@ def test_the_wheel_for_a_board_is_made_here_and_found_there(machine: Machine, ro
     assert machine.run("wheels").returncode == 0
     assert not [call for call in machine.calls() if "pip wheel" in call]  # it is kept
 
-    # the checkout is copied to a board that has no compiler
+    # the checkout is copied to a board that has no C++ compiler
     found = re.search(r"llama-cpp-python==([0-9.]+)", (root / "pyproject.toml").read_text())
     assert found is not None
     wheel = wheel.rename(wheel.with_name(wheel.name.replace("-0-", f"-{found[1]}-")))
     machine.program("uname", "#!/bin/sh\necho aarch64\n")
     machine.without("c++")
+    machine.program("cc", "#!/bin/sh\n")
     shutil.rmtree(machine.checkout / ".venv")
     shutil.rmtree(machine.folder / ".cache/exo/wheels")
     done = machine.run()
@@ -448,3 +449,12 @@ def test_wheels_without_the_cross_compiler_name_it(machine: Machine) -> None:
     line = closing(machine.run("wheels"))
     assert "`sudo apt-get install -y crossbuild-essential-arm64`" in line
     assert line.endswith("then run `./flash.sh wheels` again")
+
+
+def test_a_board_that_cannot_compile_spidev_is_told(machine: Machine) -> None:
+    machine.program("uname", "#!/bin/sh\necho aarch64\n")
+    python = (machine.bin / "python3").read_text()
+    no_spidev = "  *'import spidev'*) exit 1 ;;\n"
+    machine.program("python3", python.replace('case "$*" in\n', 'case "$*" in\n' + no_spidev))
+    line = closing(machine.run())
+    assert "`sudo apt-get install -y gcc libc6-dev python3-dev`" in line
