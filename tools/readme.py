@@ -34,6 +34,7 @@ FOLDERS = {
     "tools/gate": "safety by consequence: what a call does, and who is asked",
     "models": "every local model behind one socket",
     "board": "what the hardware is: profiles, ports, fakes",
+    "board/os": "a board's system: units, user, rules, and what installs them",
     "device": "the handheld: states, pages, buttons, voice",
     "tools": "programs for a PC: the exo command and the benches",
     "tools/benches": "one module a bench",
@@ -47,7 +48,8 @@ FOLDERS = {
 }
 FILES = {
     ".ci/run": "./flash.sh test",
-    "flash.sh": "set-up, run, test",
+    "board/os/install.sh": "./flash.sh install and uninstall",
+    "flash.sh": "set-up, run, test, install on a board",
     "pyproject.toml": "packages, extras with their reasons, style and types",
     "models/models.toml": "every model file: size, hash, licence, where it comes from",
     "core/router/catalog.toml": "providers of models and the roles they play",

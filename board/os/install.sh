@@ -24,6 +24,7 @@ live() { # act, where this is the machine that is installed
 }
 
 install_options() {
+  umask 022
   while (($#)); do
     case $1 in
       --dry-run) dry=1 ;;
@@ -101,6 +102,7 @@ copy_program() { # copy_program KEY: whole or not at all, part by part
   rm -rf "$to/.new"
   mkdir -p "$to/.new"
   parts | (cd "$root" && tar -c --exclude=__pycache__ --exclude='*.egg-info' --owner=0 --group=0 -T -) | tar -x -C "$to/.new"
+  chmod -R u=rwX,go=rX "$to/.new" # whatever the checkout has
   rm -f "$to/.installed"
   while read -r part; do
     rm -rf "${to:?}/$part"
@@ -109,6 +111,13 @@ copy_program() { # copy_program KEY: whole or not at all, part by part
   done < <(parts)
   rm -rf "$to/.new"
   echo "$1" >"$to/.installed"
+}
+
+# Its mark is made once all is here: an interrupted one is taken up again.
+set_up_program() {
+  EXO_MODELS=$store XDG_CACHE_HOME=/var/cache "$program/flash.sh" setup
+  chown -R exo:exo "$store"
+  if [[ -f $program/.installed ]]; then cp "$program/.installed" "$program/.venv/.exo/board"; fi
 }
 
 # systemd 254 and newer can wait longer after each crash.
@@ -138,9 +147,8 @@ install_exo() {
   if [[ ! -e $target$home/state/systemd || ! -d $target$store ]]; then
     act "make $home and $store" systemd-tmpfiles --root="${target:-/}" --create exo.conf
   fi
-  if [[ $root != "$target$program" || ! -f $at ]]; then
-    live "set up $program (packages, llama.cpp, models)" env EXO_MODELS="$store" XDG_CACHE_HOME=/var/cache "$program/flash.sh" setup
-    live "give the models to exo" chown -R exo:exo "$store"
+  if ! cmp -s "$at" "$target$program/.venv/.exo/board"; then
+    live "set up $program (packages, llama.cpp, models)" set_up_program
   fi
   put journald.conf /etc/systemd/journald.conf.d/exo.conf
   put udev.rules /etc/udev/rules.d/60-exo.rules

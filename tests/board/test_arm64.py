@@ -22,7 +22,7 @@ KEPT = os.environ.get("EXO_ARM64_KEEP", "")
 PACKAGES = "python3,python3-venv,libportaudio2"
 # what is not needed there, and spidev, which has no wheel: a board compiles it
 LEFT_OUT = ("llama-cpp-python", "spidev", "mypy", "ruff")
-PLATFORMS = ("manylinux2014", "manylinux_2_28", "manylinux_2_31", "manylinux_2_34")
+PLATFORMS = ("manylinux2014", "manylinux_2_28", "manylinux_2_31", "manylinux_2_34", "linux")
 # its own home, /dev and /proc, which go when it ends
 CHROOT = (
     'mount --bind /dev "$0/dev" && mount -t proc proc "$0/proc" && mount -t tmpfs tmp "$0/tmp"'
@@ -83,12 +83,11 @@ class Board:
         rows = project["dependencies"] + sum(project["optional-dependencies"].values(), [])
         wanted = [row.partition(";")[0].strip() for row in rows if not row.startswith(LEFT_OUT)]
         pip = [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:"]
+        llama = [str(path) for path in (ROOT / "dist/wheels").glob("*_aarch64.whl")]
         platforms = [f"--platform={name}_aarch64" for name in PLATFORMS]
         where = ["--python-version", version.stdout.strip(), "-d", str(self.wheels)]
         pins = ["-c", str(ROOT / "tests/constraints.txt")]
-        run([*pip, *platforms, *where, *pins, *wanted])
-        for wheel in (ROOT / "dist/wheels").glob("*_aarch64.whl"):
-            shutil.copy(wheel, self.wheels)
+        run([*pip, *platforms, *where, *pins, *wanted, *llama])
 
         exo = self.root / "exo"
         shutil.rmtree(exo, ignore_errors=True)
@@ -99,10 +98,17 @@ class Board:
         shutil.copytree(self.wheels, exo / "wheels")
         if not (self.root / "venv/bin/pip").exists():
             assert self.run("python3", "-m", "venv", "/venv").returncode == 0
-        install = ("/venv/bin/pip", "install", "-q", "--no-index", "--disable-pip-version-check")
+        install = (
+            "/venv/bin/pip",
+            "install",
+            "-q",
+            "--no-index",
+            "--no-compile",
+            "--disable-pip-version-check",
+        )
         here = ("--find-links", "/exo/wheels", "-c", "/exo/tests/constraints.txt")
-        llama = ["llama-cpp-python"] if list(self.wheels.glob("llama_cpp_python-*")) else []
-        assert self.run(*install, *here, *wanted, *llama).returncode == 0
+        names = ["llama-cpp-python"] if llama else []
+        assert self.run(*install, *here, *wanted, *names).returncode == 0
         own = ("--no-deps", "--no-build-isolation", "--editable", "/exo")
         assert self.run(*install, *own).returncode == 0
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -167,3 +169,91 @@ def test_every_unit_that_speaks_is_watched(card: Path) -> None:
         assert "@HOME@" not in unit and "@PROGRAM@" not in unit and "@MODELS@" not in unit
     device = (card / "etc/systemd/system/exo-device.service").read_text()
     assert "--no-services" in device  # systemd runs the others: nobody starts them twice
+
+
+# ---- the machine itself, with scripted programs in the place of systemd's and of Python ------------------
+
+LIVE = r"""
+set -e
+for folder in /opt /usr/local/bin /data /run /var/cache; do mkdir -p $folder; mount -t tmpfs live $folder; done
+mkdir -p "$0/etc" /run/systemd/system
+cp -a /etc/. "$0/etc"
+mount --bind "$0/etc" /etc
+export PATH="$0/bin:$PATH"
+umask 077
+cd /
+for words in "$@"; do $words; done
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Callable[..., str]:
+    """Run flash.sh with each of some words, one after the other, as if this were a board; returns what was
+    said. Nothing of the real machine is touched: what install writes to lies in folders of its own."""
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces here")
+    programs = tmp_path / "bin"
+    (tmp_path / "source").mkdir()
+    programs.mkdir()
+    python = runpy.run_path(str(ROOT / "tests/test_flash.py"))["PYTHON"]
+    texts = {"python3": python.replace("@FOLDER@", str(tmp_path))}
+    note = f'echo "{{name}} $*" >>{tmp_path}/asked'
+    texts["systemctl"] = (
+        f'#!/bin/sh\n[ "$1" = --version ] && echo "systemd 257 (257.7)" && exit\n{note.format(name="systemctl")}\n'
+    )
+    texts["udevadm"] = f"#!/bin/sh\n{note.format(name='udevadm')}\n"
+    for name in ("c++", "cc", "espeak-ng"):
+        texts[name] = "#!/bin/sh\n"
+    texts["ldconfig"] = "#!/bin/sh\necho libportaudio.so.2\n"
+    for name, text in texts.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+
+    def run(*commands: str) -> str:
+        done = subprocess.run(
+            ["unshare", "--mount", "bash", "-c", LIVE, str(tmp_path), *commands],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_a_board_is_installed_left_alone_upgraded_and_given_back(
+    machine: Callable[..., str], tmp_path: Path
+) -> None:
+    flash_sh = ROOT / "flash.sh"
+    look = "stat -c %a:%U:%n /data/exo /data/models /opt/exo/core/base/unix.py /usr/local/bin/exo"
+    told = machine(
+        f"{flash_sh} install",
+        "echo ===",
+        look,
+        "cat /etc/systemd/system/exod.service.d/restart.conf",
+        f"{flash_sh} install",
+        "echo ===",
+        "rm /opt/exo/.installed /opt/exo/.venv/.exo/board",
+        f"{flash_sh} install",
+        "echo ===",
+        f"{flash_sh} uninstall",
+        "ls /opt /data /etc/systemd/system",
+    )
+    first, second, third, last = told.split("===\n")
+    assert "set-up is complete" in first and "installed;" in first
+    for row in ("700:exo:/data/exo", "755:exo:/data/models", "755:root:/usr/local/bin/exo"):
+        assert row in second
+    assert "644:root:/opt/exo/core/base/unix.py" in second  # though the umask was 077
+    assert "RestartMaxDelaySec=60" in second and "all is as it should be" in second
+    assert "stop exo-device" in third and "set-up is complete" in third
+    assert (
+        "remove /opt/exo" in last and "exo\nmodels" in last and "exod.service\n" not in last[-200:]
+    )
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert [line for line in asked if "restart exod" in line] == [
+        "systemctl restart exod exo-models exo-device exo-wifi.path"
+    ] * 2
+    assert "systemctl stop exo-device exo-console exo-models exod" in asked
+    assert asked.count("systemctl daemon-reload") == 3
