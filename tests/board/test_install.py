@@ -7,7 +7,7 @@ import re
 import runpy
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -187,7 +187,7 @@ for words in "$@"; do $words; done
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Callable[..., str]:
+def machine(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Run flash.sh with each of some words, one after the other, as if this were a board; returns what was
     said. Nothing of the real machine is touched: what install writes to lies in folders of its own."""
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
@@ -220,7 +220,10 @@ def machine(tmp_path: Path) -> Callable[..., str]:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    return run
+    made = [path for path in map(Path, ("/data",)) if not path.exists()]
+    yield run
+    for path in made:
+        path.rmdir()  # the place for a mount, no more
 
 
 def test_a_board_is_installed_left_alone_upgraded_and_given_back(
