@@ -12,9 +12,10 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
-from exo.board.wifi import Network, Status, WifiError, join_code
+from exo.board.wifi import Network, Status, Wifi, WifiError, join_code
 from exo.core.base.errors import ExoError
 from exo.device.locale import Texts
 
@@ -314,6 +315,14 @@ class WifiFlow:
 
     def _go(self, chosen: int) -> None:
         self._to(replace(self.step, chosen=chosen))
+
+
+def open_flow(state: Path, texts: Texts, changed: Callable[[], None]) -> WifiFlow:
+    """The steps on this machine's radio; `state` is the home's folder of that name."""
+    from exo.board.wifi_boot import ask_country
+    from exo.board.wifi_form import Form
+
+    return WifiFlow(Wifi(), Form, texts, changed, lambda code: ask_country(state, code))
 
 
 def _thread(work: Callable[[], None]) -> None:

@@ -142,6 +142,20 @@ def test_every_native_library_loads(board: Board) -> None:
     assert "aarch64 loaded" in board.run("/venv/bin/python", "-c", code).stdout
 
 
+def test_a_model_computes_there(board: Board) -> None:
+    models = Path(os.environ.get("EXO_MODELS") or Path.home() / ".cache/exo/models")
+    gguf = next(iter(sorted(models.glob("smollm2-135m/*.gguf"))), None)
+    if gguf is None or not list(board.wheels.glob("llama_cpp_python-*")):
+        pytest.skip("no wheel of llama.cpp (./flash.sh wheels), or no model")
+    shutil.copy(gguf, board.root / "exo/model.gguf")
+    code = (
+        "import llama_cpp; m = llama_cpp.Llama('/exo/model.gguf', n_ctx=128, verbose=False);"
+        "print(m('The capital of France is', max_tokens=4, temperature=0)['choices'][0]['text'])"
+    )
+    done = board.run("/venv/bin/python", "-c", code, timeout=1800)
+    assert done.returncode == 0 and "Paris" in done.stdout
+
+
 def test_the_vectors_of_the_record(board: Board) -> None:
     words = ("-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=600")
     tests = "/exo/tests/core/ledger/test_format.py"

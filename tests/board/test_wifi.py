@@ -28,6 +28,7 @@ from exo.board.wifi import (
 )
 from exo.board.wifi_form import LIMIT, Form
 from exo.core.base.errors import BoardError
+from exo.core.base.home import Home
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -274,6 +275,25 @@ def test_a_wish_for_a_country_is_granted_once(tmp_path: Path) -> None:
     with pytest.raises(WifiError):
         wifi_boot.grant(tmp_path, run)
     assert not (tmp_path / wifi_boot.REQUEST).exists()
+
+
+def test_the_service_does_both_and_its_exit_code_tells(
+    air: Air, boot: Path, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    run = Programs("iw")
+    monkeypatch.setattr(wifi_boot, "FOLDERS", (boot, boot / "none"))
+    monkeypatch.setattr(wifi_boot, "Wifi", lambda: air.wifi)
+    monkeypatch.setattr(wifi_boot, "program", run)
+    monkeypatch.setenv("EXO_HOME", str(home.root))
+    assert wifi_boot.main() == 0 and not capsys.readouterr().err
+    wifi_boot.ask_country(home.state, "us")
+    (boot / "exo-wifi.toml").write_text(f'ssid = "Home:Net \\\\ 1"\npassword = "{SECRET}"\n')
+    assert wifi_boot.main() == 0
+    told = capsys.readouterr().err
+    assert "the radio is in US" in told and "joined 'Home:Net" in told and SECRET not in told
+    (boot / "exo-wifi.toml").write_text('ssid = "Elsewhere"\n')
+    assert wifi_boot.main() == 1
+    assert "no such network is in reach" in capsys.readouterr().err
 
 
 # ---- the form --------------------------------------------------------------------------------------------
