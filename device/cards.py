@@ -278,7 +278,8 @@ class Approval(Card):
 
     def said(self, text: str) -> None:
         """Words deny, and nothing else."""
-        if set(re.findall(r"[^\W\d_]+", text.lower())) & set(self.device.texts("card.no").split()):
+        words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)*", text.lower().replace("’", "'"))
+        if set(words) & set(self.device.texts("card.no").split()):
             self.device.cards.answer(self.asked, "deny")
         else:
             self.hint = self.device.texts("card.words")
