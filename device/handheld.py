@@ -296,6 +296,8 @@ class Handheld:
             self.pages, self.texts = pages, pages.texts
             self.display = Display(self.display.screen, pages, self.clock.monotonic)
             self.talk.reply.use(pages)
+            if name == "screen.language":
+                self.home()  # the titles of open pages are in the language before
 
     def _relaid(self, options: Mapping[str, Value]) -> Pages:
         texts = Texts(str(options.get("screen.language", self.texts.language)))
@@ -407,5 +409,10 @@ class Handheld:
         state = self.machine.state
         if self.page is not None and self.page.growing:
             return SMOOTH
-        moving = self.talk.busy or state in ("starting", "notice") or self.fingers.any
+        moving = (
+            self.talk.busy
+            or state in ("starting", "notice")
+            or self.fingers.any
+            or self.hands.waiting
+        )
         return FRAME if moving else 0.5
