@@ -92,6 +92,7 @@ class Handheld:
         self.muted: tuple[str, str] | None = None  # the part that cannot speak, and why
         self.battery: tuple[int | None, bool] = (None, False)
         self.dark = False
+        self._wanted: tuple[str, Value] = ("", False)  # a setting on its way to exod
         self._touched = clock.monotonic()  # when the screen was last needed
         self._lock = threading.Lock()  # for `snapshot` alone
         self._syncs: list[threading.Event] = []
