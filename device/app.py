@@ -112,7 +112,12 @@ def build(
 
     clock = SystemClock()
     paper = bool(getattr(screen, "paper", False))
-    pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
+    pages = Pages(
+        dots(screen.size, paper),
+        Fonts(),
+        Texts(settings.text("screen.language")),
+        settings.text("screen.text") == "large",
+    )
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
         screen,

@@ -302,7 +302,8 @@ class Handheld:
 
     def _relaid(self, options: Mapping[str, Value]) -> Pages:
         texts = Texts(str(options.get("screen.language", self.texts.language)))
-        return Pages(self.pages.size, self.pages.fonts, texts)
+        large = options.get("screen.text") == "large"
+        return Pages(self.pages.size, self.pages.fonts, texts, large)
 
     # the screen
 
