@@ -16,6 +16,16 @@ class Button:
 
 
 @dataclass(frozen=True)
+class Gesture:
+    """What fingers did, as board/presses.py tells it: `kind` is down, up, press, hold, double, repeat,
+    chord or stuck; `name` is the key, of a chord its keys joined by `+`; `at` monotonic seconds."""
+
+    kind: str
+    name: str
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
 class Typed:
     """A line was typed instead of spoken."""
 
@@ -99,6 +109,14 @@ class Mute:
 
 
 @dataclass(frozen=True)
+class Battery:
+    """What the battery says: `percent` None when that is not known."""
+
+    percent: int | None
+    charging: bool = False
+
+
+@dataclass(frozen=True)
 class Quit:
     """Go dark and end."""
 
@@ -112,6 +130,7 @@ class Sync:
 
 Event = (
     Button
+    | Gesture
     | Typed
     | Wire
     | Link
@@ -122,6 +141,7 @@ Event = (
     | Uttered
     | Spoken
     | Mute
+    | Battery
     | Quit
     | Sync
 )
