@@ -78,11 +78,20 @@ class Strike:
 class Face:
     """The letters of a page: a strike, and for what it lacks the bitmaps of `fonts`, made as large."""
 
-    def __init__(self, name: str, fonts: Fonts, sharp: bool = False, folder: Path = FOLDER) -> None:
-        """`sharp` gives masks of mode "1", for panels without grey."""
+    def __init__(
+        self,
+        name: str,
+        fonts: Fonts,
+        sharp: bool = False,
+        line: int = 0,
+        folder: Path = FOLDER,
+    ) -> None:
+        """`sharp` gives masks of mode "1", for panels without grey; `line` is the height of a line (0: the
+        strike's own)."""
         self.strike = Strike(folder / f"{name}.font")
         self.fonts, self.sharp = fonts, sharp
-        self.height, self.ascent = self.strike.height, self.strike.ascent
+        self.height = line or self.strike.height
+        self._shift = (self.height - self.strike.height) // 2
         self.ink = lru_cache(maxsize=512)(self._ink)
 
     def measure(self, cluster: str) -> tuple[int, int]:
@@ -93,8 +102,8 @@ class Face:
         ink = self._smooth(cluster) or self._coarse(cluster)
         if self.sharp:
             mask = ink.mask.point(lambda value: 255 if value > 110 else 0).convert("1")
-            return Ink(mask, ink.left, ink.top, ink.step)
-        return ink
+            return Ink(mask, ink.left, ink.top + self._shift, ink.step)
+        return Ink(ink.mask, ink.left, ink.top + self._shift, ink.step)
 
     def _smooth(self, cluster: str) -> Ink | None:
         """The letter with its marks laid over it, None when the strike lacks one of them."""
@@ -111,7 +120,8 @@ class Face:
         """A glyph of Unifont in the size of the face, its steps smoothed."""
         glyph = self.fonts.glyph(cluster)
         image = glyph.image.convert("L")
-        size = self.ascent + (self.height - self.ascent) // 2  # of an ideograph
+        strike = self.strike
+        size = strike.ascent + (strike.height - strike.ascent) // 2  # of an ideograph
         scale = max(16, size * 15 // 16) / 16 if glyph.height >= 16 else size / 12
         if scale > 1.2:
             image = _doubled(image)
@@ -119,7 +129,7 @@ class Face:
                 (round(scale * glyph.width), round(scale * glyph.height)),
                 Image.Resampling.BOX if scale == 2 else Image.Resampling.BICUBIC,
             )
-        return Ink(image, 0, max(0, (self.height - image.height) // 2), image.width)
+        return Ink(image, 0, max(0, (strike.height - image.height) // 2), image.width)
 
 
 def _over(base: Ink, mark: Ink) -> Ink:

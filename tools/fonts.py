@@ -38,17 +38,23 @@ MISC_FIXED = "/usr/share/fonts/X11/misc/6x10.pcf.gz"
 ROBOTO = "/usr/share/fonts/truetype/roboto/unhinted/RobotoCondensed-{}.ttf"
 # strikes of smooth letters: file -> weight, pixels an em, code points (None: SMOOTH)
 STRIKES: dict[str, tuple[str, int, str | None]] = {
-    "medium-18": ("Medium", 18, None),
-    "medium-24": ("Medium", 24, None),
-    "medium-32": ("Medium", 32, None),
-    "bold-18": ("Bold", 18, None),
-    "bold-24": ("Bold", 24, None),
-    "bold-32": ("Bold", 32, None),
+    **{
+        f"{weight.lower()}-{pixels}": (weight, pixels, None)
+        for weight in ("Medium", "Bold")
+        for pixels in (18, 21, 26, 34)
+    },
     "clock-84": ("Bold", 84, "0123456789:exo"),
     "clock-112": ("Bold", 112, "0123456789:exo"),
 }
 # Latin, Greek, Cyrillic; Vietnamese; stops, currencies, letterlike signs, arrows and mathematics
-SMOOTH = ((0x20, 0x180), (0x192, 0x193), (0x1A0, 0x1B1), (0x218, 0x21C), (0x2C6, 0x2DE), (0x300, 0x346))
+SMOOTH = (
+    (0x20, 0x180),
+    (0x192, 0x193),
+    (0x1A0, 0x1B1),
+    (0x218, 0x21C),
+    (0x2C6, 0x2DE),
+    (0x300, 0x346),
+)
 SMOOTH += ((0x370, 0x460), (0x490, 0x492), (0x1E00, 0x1F00), (0x2000, 0x2300), (0x25A0, 0x2600))
 # of the planes above the first only what people write in messages: mathematical letters, symbols, emoji
 UPPER = ((0x1D400, 0x1D7FF), (0x1F000, 0x1FAFF))

@@ -132,7 +132,13 @@ SHAPES: dict[str, tuple[Shape, ...]] = {
         ),
     ),
 }  # fmt: skip
-ALIASES = {"timer": "bell", "reminder": "bell", "settings": "gear", "sessions": "chat", "ok": "check"}
+ALIASES = {
+    "timer": "bell",
+    "reminder": "bell",
+    "settings": "gear",
+    "sessions": "chat",
+    "ok": "check",
+}
 
 
 @lru_cache(maxsize=128)
