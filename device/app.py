@@ -45,6 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.audio_out and not options.audio_out.absolute().parent.is_dir():
             what = f"write {options.audio_out}"
             raise ExoError(what, "its folder does not exist", "make it first", code="bad_use")
+        if options.gallery:
+            return _gallery(options.gallery)
         if options.script:
             return _scripted(home, options)
         return _interactive(home, options)
@@ -76,12 +78,25 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--trace", type=Path, metavar="FILE", help="append the moments of each turn as JSON lines"
     )
     parser.add_argument(
+        "--gallery", type=Path, metavar="DIR", help="draw every page on every panel, and leave"
+    )
+    parser.add_argument(
         "--no-services", action="store_true", help="start neither exod nor exo-models"
     )
     parser.add_argument(
         "--models-fake", action="store_true", help="start exo-models without model files (tests)"
     )
     return parser.parse_args(arguments)
+
+
+def _gallery(folder: Path) -> int:
+    from exo.device.gallery import draw
+
+    try:
+        draw(folder)
+    except OSError as error:
+        raise storage_error(f"write {folder}", error) from error
+    return 0
 
 
 def build(
@@ -95,20 +110,23 @@ def build(
     trace: Path | None = None,
 ) -> Handheld:
     """Put a handheld together; its link runs, its loop does not yet."""
-    from exo.device.display import dots
     from exo.device.ear import Ear
     from exo.device.events import Button
     from exo.device.font import Fonts
     from exo.device.handheld import Handheld
+    from exo.device.layouts import layout_for
     from exo.device.link import Exod
     from exo.device.locale import Texts
-    from exo.device.pages import Pages
     from exo.device.states import DEADLINES, Machine
     from exo.device.voice import Voice
 
     clock = SystemClock()
     paper = bool(getattr(screen, "paper", False))
-    pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
+    texts = Texts(settings.text("screen.language"))
+    large, high = (settings.text(f"screen.{name}") for name in ("text", "contrast"))
+    pages = layout_for(
+        screen.size, screen.mode, paper, Fonts(), texts, large == "large", high == "high"
+    )
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
         screen, pages, clock, machine, settings.number("screen.linger"), toggles, _tracer(trace)

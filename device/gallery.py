@@ -7,10 +7,21 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from exo.device.layouts import Layout
-from exo.device.pages import Row, View
+from exo.board.panels import is_paper
+from exo.board.profile import every
+from exo.device.display import fit
+from exo.device.font import Fonts
+from exo.device.layouts import Layout, layout_for
+from exo.device.layouts.brush import Brush
+from exo.device.locale import Texts
+from exo.device.pages import Pages, Row, View
+from exo.device.strike import Face
 from exo.device.text import plain
+from PIL import Image
 
 NOW = datetime.datetime(2026, 11, 30, 14, 5, tzinfo=datetime.UTC)
 LEVELS = tuple(abs(math.sin(n / 3)) * (n % 5 + 1) / 5 for n in range(64))
@@ -37,25 +48,25 @@ def examples(layout: Layout) -> dict[str, View]:
     """Views by name, `KIND` or `KIND-VARIANT`, whose texts are in the layout's language."""
     texts, german = layout.texts, layout.texts.language == "de"
 
-    def reply(text: str, title: str, first: int = 0, **more: bool) -> View:
+    def reply(text: str, title: str, first: int = 0) -> View:
         lines = layout.lay_out(plain(text))
         first = min(first, layout.last(lines))
         scroll = sum(line.height for line in lines[:first])
-        return View("reply", NOW, title, lines=lines, scroll=scroll, **more)
+        return View("reply", NOW, title, lines=lines, scroll=scroll)
 
     def notice(level: str, text: str, title: str = "") -> View:
         lines = layout.lay_out(text)
         name = title or texts(f"notice.{level}")
         return View("notice", NOW, name, text, level, texts("notice.hint"), lines=lines)
 
-    def card(text: str, title: str, level: str, choices: tuple[str, ...], **more: float) -> View:
+    def card(text: str, title: str, level: str, choices: tuple[str, ...], first: int = 0) -> View:
         lines = layout.lay_out(text)
-        scroll = sum(line.height for line in lines[: int(more.pop("first", 0))])
-        view = View("card", NOW, title, text, level, lines=lines, scroll=scroll, choices=choices)
-        return _with(view, **more)
+        scroll = sum(line.height for line in lines[:first])
+        return View("card", NOW, title, text, level, lines=lines, scroll=scroll, choices=choices)
 
-    def rows(*labels: str, chosen: int = 0, title: str = "", hint: str = "") -> View:
-        made = tuple(Row(*label.split("|")) for label in labels)
+    def rows(*labels: str, chosen: int, title: str, hint: str = "", marked: int = -1) -> View:
+        parts = [(*label.split("|"), "", "")[:3] for label in labels]
+        made = tuple(Row(a, b, c, number == marked) for number, (a, b, c) in enumerate(parts))
         return View("list", NOW, title, rows=made, chosen=chosen, hint=hint)
 
     def pick(english: str, deutsch: str) -> str:
@@ -67,6 +78,8 @@ def examples(layout: Layout) -> dict[str, View]:
         pick("Hold OK: allow", "OK halten: erlauben"),
         pick("Back: deny", "Zurück: ablehnen"),
     )
+    later = pick("Type it|Later", "Tippen|Später").split("|")
+    send = SENDEN if german else SEND
     ask = pick("Allow?", "Erlauben?")
     menu = pick(
         "Conversations||chat;Reminders|2|bell;Search||search;What I know||book;Settings||gear;Power||power",
@@ -108,9 +121,9 @@ def examples(layout: Layout) -> dict[str, View]:
             elapsed=83,
             frame=6,
         ),
-        "reply": reply(long, asked, 2, streaming=True, speaking=True, pending=True),
+        "reply": replace(reply(long, asked, 2), streaming=True, speaking=True, pending=True),
         "reply-short": reply(pick("It is five past two.", "Es ist fünf nach zwei."), asked),
-        "reply-known": reply(long, asked, 99, known=True),
+        "reply-known": replace(reply(long, asked, 99), known=True),
         "reply-scripts": reply(SCRIPTS, "今日の天気"),
         "notice": notice("info", texts("hint.short")),
         "notice-timer": notice("timer", pick("Tea is ready", "Der Tee ist fertig")),
@@ -120,15 +133,13 @@ def examples(layout: Layout) -> dict[str, View]:
         "notice-error": notice("error", 3 * texts("error.core", why="Connection refused. ")),
         "list": rows(*menu, title=pick("Menu", "Menü"), chosen=1),
         "list-end": rows(*menu, title=pick("Menu", "Menü"), chosen=5),
-        "list-settings": _marked(
-            rows(
-                pick("English", "Englisch"),
-                "Deutsch",
-                title=pick("Language", "Sprache"),
-                chosen=1,
-                hint=pick("OK: choose", "OK: wählen"),
-            ),
-            0,
+        "list-settings": rows(
+            pick("English", "Englisch"),
+            "Deutsch",
+            title=pick("Language", "Sprache"),
+            chosen=1,
+            hint=pick("OK: choose", "OK: wählen"),
+            marked=0,
         ),
         "list-values": rows(
             pick("Brightness|80 %", "Helligkeit|80 %"),
@@ -155,22 +166,15 @@ def examples(layout: Layout) -> dict[str, View]:
             pick("Reminders", "Erinnerungen"),
             hint=pick("Nothing here. Back: leave", "Nichts hier. Zurück"),
         ),
-        "card": card(SENDEN if german else SEND, ask, "risk", allow, elapsed=105, chosen=0),
-        "card-held": card(
-            SENDEN if german else SEND,
-            ask,
-            "risk",
-            allow,
-            elapsed=98,
-            chosen=0,
-            progress=0.6,
-            first=2,
-        ),
-        "card-question": card(
-            pick("Which Ada do you mean?", "Welche Ada meinst du?"),
-            pick("A question", "Eine Frage"),
-            "question",
-            ("Ada Lovelace", f"Ada {seldom}", "Ada 子"),
+        "card": replace(card(send, ask, "risk", allow), elapsed=105),
+        "card-held": replace(card(send, ask, "risk", allow, 2), elapsed=98, progress=0.6),
+        "card-question": replace(
+            card(
+                pick("Which Ada do you mean?", "Welche Ada meinst du?"),
+                pick("A question", "Eine Frage"),
+                "question",
+                ("Ada Lovelace", f"Ada {seldom}", "Ada 子", *later),
+            ),
             chosen=1,
         ),
         "entry": View(
@@ -218,15 +222,104 @@ def examples(layout: Layout) -> dict[str, View]:
     }
 
 
-def _with(view: View, **more: float) -> View:
-    from dataclasses import replace
+@dataclass(frozen=True)
+class Kind:
+    """One kind of panel, a way to look at it, and the boards that have it."""
 
-    whole = {name: int(value) for name, value in more.items() if name != "progress"}
-    return replace(view, progress=more.get("progress", 0.0), **whole)
+    size: tuple[int, int]
+    mode: str
+    paper: bool
+    boards: tuple[str, ...]
+    large: bool = False
+    high: bool = False
+
+    @property
+    def name(self) -> str:
+        kind = "paper" if self.paper else "mono" if self.mode == "1" else "colour"
+        ways = "-large" * self.large + "-high" * self.high
+        return f"{kind}-{self.size[0]}x{self.size[1]}{ways}"
+
+    def layout(self, fonts: Fonts, language: str) -> Layout:
+        texts = Texts(language)
+        return layout_for(self.size, self.mode, self.paper, fonts, texts, self.large, self.high)
+
+    def picture(self, layout: Layout, view: View) -> Image.Image:
+        """What the panel shows."""
+        image = layout.draw(view).image
+        if isinstance(layout, Pages):
+            image = fit(image, self.size, self.mode, self.paper)
+        return image
 
 
-def _marked(view: View, number: int) -> View:
-    from dataclasses import replace
+def kinds() -> list[Kind]:
+    """The panels of all boards, a square one that many hats have, and the ways to look at them."""
+    found: dict[tuple[tuple[int, int], str, bool], list[str]] = {}
+    for board in every():
+        panel = board.panel
+        key = (panel.size, panel.mode, is_paper(panel.driver))
+        found.setdefault(key, []).append(board.name)
+    found.setdefault(((240, 240), "RGB", False), [])
+    plain_ = [Kind(*key, tuple(boards)) for key, boards in found.items()]
+    fine = [kind for kind in plain_ if kind.paper or kind.mode != "1"]
+    ways = [replace(kind, large=True) for kind in fine]
+    ways += [replace(kind, high=True) for kind in fine if not kind.paper]
+    return plain_ + ways
 
-    rows = tuple(replace(row, marked=at == number) for at, row in enumerate(view.rows))
-    return replace(view, rows=rows)
+
+# the pages of the sheet of all kinds
+CHOSEN = ("idle-due", "listening", "reply", "list", "card-held", "entry")
+
+
+def draw(folder: Path, report: Callable[[str], None] = print) -> None:
+    """Draw every example for every kind into `folder`/KIND/NAME.LANGUAGE.png, a sheet for each kind, and one
+    of a few pages on all. Raises OSError."""
+    fonts = Fonts()
+    few: list[tuple[str, Image.Image]] = []
+    for kind in kinds():
+        (folder / kind.name).mkdir(parents=True, exist_ok=True)
+        pictures: list[tuple[str, Image.Image]] = []
+        for language in ("en", "de"):
+            layout = kind.layout(fonts, language)
+            for name, view in examples(layout).items():
+                if not hasattr(layout, f"_{view.page}"):
+                    continue  # no page of this kind yet
+                image = kind.picture(layout, view)
+                image.save(folder / kind.name / f"{name}.{language}.png")
+                pictures.append((f"{name} {language}", image))
+                if language == "en" and name in CHOSEN:
+                    few.append((f"{kind.name} {name}", image))
+        caption = f"{kind.name}: {', '.join(kind.boards) or 'no board yet'}"
+        sheet(caption, pictures, fonts).save(folder / f"sheet-{kind.name}.png", optimize=True)
+        report(f"{folder / kind.name}: {len(pictures)} pictures")
+    sheet("All kinds of panels", few, fonts, len(CHOSEN)).save(
+        folder / "sheet-all.png", optimize=True
+    )
+    report(f"{folder}: {len(kinds())} sheets, and sheet-all.png")
+
+
+def sheet(
+    caption: str, pictures: list[tuple[str, Image.Image]], fonts: Fonts, columns: int = 0
+) -> Image.Image:
+    """The pictures in rows with their names; small ones twice as large."""
+    ground, ink, gap = (58, 62, 70), (230, 232, 236), 12
+    bold, medium = Face("bold-21", fonts), Face("medium-18", fonts)
+    drawn = [
+        (name, image.convert("RGB").resize((scale * image.width, scale * image.height), 0))
+        for name, image in pictures
+        for scale in (2 if image.width < 200 else 1,)
+    ]
+    wide = max(image.width for _, image in drawn)
+    columns = columns or max(1, 1600 // (wide + gap))
+    rows = [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
+    heights = [max(image.height for _, image in row) + medium.height + gap for row in rows]
+    size = (columns * (wide + gap) + gap, sum(heights) + bold.height + 2 * gap)
+    brush = Brush(size, "RGB", ground)
+    brush.text(gap, gap // 2, caption, bold, ink, size[0] - 2 * gap)
+    y = bold.height + gap
+    for row, height in zip(rows, heights, strict=True):
+        for number, (name, image) in enumerate(row):
+            x = gap + number * (wide + gap)
+            brush.image.paste(image, (x, y))
+            brush.text(x, y + image.height, name, medium, ink, wide)
+        y += height
+    return brush.image

@@ -75,6 +75,8 @@ TABLE = (
     Setting("audio.microphone", "", "", "part of the microphone's name (empty: the system's)"),
     Setting("audio.speaker", "", "", "part of the speaker's name (empty: the system's)"),
     Setting("screen.language", "en", "", "language of the screens", choices=("en", "de")),
+    Setting("screen.text", "normal", "", "letters of the screens", choices=("normal", "large")),
+    Setting("screen.contrast", "normal", "", "contrast of the screens", choices=("normal", "high")),
     Setting("screen.linger", 10.0, "s", "a finished reply stays on the screen this long", 1, 600),
 )
 BY_NAME = {row.name: row for row in TABLE}

@@ -16,6 +16,7 @@ from exo.device.layouts.sheet import (
     Palette,
     Sheet,
     clock,
+    fitting,
     tail,
     title,
     wide,
@@ -79,27 +80,27 @@ class ColourPages(Sheet):
             strong,
             strong,
             Face(f"{weight}-{note}", fonts),
+            Face(f"{weight}-{21 if large else 18}", fonts),
             Face("clock-112" if size[0] >= 300 else "clock-84", fonts),
         )
         inner = (across, down, size[0] - across, size[1] - down - 2)
-        measures = Measures(inner, strong.height + 9, 8, 9, 8, 8)
+        measures = Measures(inner, strong.height + 9, 8, 9, 8, 8, 14)
         super().__init__(size, "RGB", measures, CONTRAST if high else DARK, faces, texts)
         self.high = high
 
     # pages
 
     def _starting(self, brush: Brush, view: View) -> None:
-        middle, large = self.size[1] // 2, self.f.clock
-        brush.text(
-            self.left, middle - large.height + 4, "exo", large, self.c.accent, self.width, "c"
-        )
-        lines = self.wrapped(view.text or self.texts("starting"), self.width, most=2)
-        y = middle + 14
+        large, text = self.f.clock, view.text or self.texts("starting")
+        lines = self.wrapped(text, self.width, most=2)
+        y = (self.size[1] - large.height - len(lines) * self.f.body.height - 30) // 2
+        brush.text(self.left, y, "exo", large, self.c.accent, self.width, "c")
+        y += large.height
         for line in lines:
             x = self.left + (self.width - line.width) // 2
             brush.line(x, y, line, self.f.body, self.c.ink)
             y += line.height
-        self._dots(brush, y + 18, view.frame, self.c.accent)
+        self._dots(brush, y + 22, view.frame, self.c.accent)
 
     def _idle(self, brush: Brush, view: View) -> None:
         signs, date = self._signs(brush, view), self.texts.date(view.now)
@@ -117,13 +118,13 @@ class ColourPages(Sheet):
 
     def _listening(self, brush: Brush, view: View) -> None:
         colour = self.c.listening
-        self._chip(brush, self.texts("listening"), "microphone", colour, clock(view.elapsed))
+        self._chip(brush, self.texts("listening"), "microphone", colour, clock(view.elapsed), " ")
         lower = self.lower - self.f.note.height
         brush.text(self.left, lower, view.hint, self.f.note, self.c.dim, self.width, "c")
         self._wave(brush, view.levels, (self.left, self.top + 8, self.right, lower - 8), colour)
 
     def _thinking(self, brush: Brush, view: View) -> None:
-        self._chip(brush, view.title, "think", self.c.thinking, clock(view.elapsed))
+        self._chip(brush, view.title, "think", self.c.thinking, clock(view.elapsed), " ")
         lower = self.lower - 26
         most = (lower - self.top - 8) // self.f.body.height
         lines = self.wrapped(view.text, self.width - 14, most=most)
@@ -176,7 +177,7 @@ class ColourPages(Sheet):
         rows = self._rows(view, lower - self.top)
         more = len(rows) < len(view.rows)
         right = self.right - (self.m.bar if more else 0)
-        icons, inside = any(row.icon for row in view.rows), self._inside(view)
+        icons, inside = self._indented(view), self._inside(view)
         y = self.top
         for number, height in rows:
             row = view.rows[number]
@@ -193,8 +194,7 @@ class ColourPages(Sheet):
         icon, colour = LEVELS.get(view.level, "question"), self.c.level(view.level)
         left = clock(view.elapsed) if view.elapsed else ""
         self._chip(brush, view.title, icon, colour, left, "clock")
-        lower = self.choices(brush, view, colour)
-        self.running(brush, view.lines, view.scroll, (self.left, self.top, self.right, lower))
+        self.asked(brush, view, colour)
 
     def _entry(self, brush: Brush, view: View) -> None:
         self._status(brush, view.title, "", self.c.ink, self.right)
@@ -208,7 +208,11 @@ class ColourPages(Sheet):
         x += brush.text(x, field[1] + gap, shown, body, self.c.ink, room)
         brush.box((x + 2, field[1] + gap, x + 5, field[3] - gap), self.c.accent)
         lower = self.hint(brush, view.hint)
-        self._wheel(brush, view, (self.left, field[3] + gap, self.right, lower - gap))
+        if view.progress > 0:
+            bar = (field[0] + 6, field[3] - 6, field[2] - 6, field[3] - 2)
+            right = bar[0] + round((bar[2] - bar[0]) * min(view.progress, 1.0))
+            brush.box((bar[0], bar[1], right, bar[3]), self.c.listening, 2)
+        self.around(brush, view, (self.left, field[3] + gap, self.right, lower - gap), 18, 20)
 
     def _lock(self, brush: Brush, view: View) -> None:
         self._status(brush, view.title, "lock", self.c.accent, self.right)
@@ -286,13 +290,16 @@ class ColourPages(Sheet):
         """The status line of a page that means something: its colour all along it, icon and word upon it."""
         box = (self.left, self.m.inner[1], self.right, self.m.inner[1] + self.m.status - 3)
         brush.box(box, colour, self.m.radius)
-        face, note, room = self.f.title, self.f.note, self.width // 2
-        inside = self.right - 8
+        face, note, inside = self.f.title, self.f.note, self.right - 8
+        free = self.width - 50 - wide(text, face)
+        if right and not sign:  # a hint may be small, or left out; a time not
+            note = fitting(right, free, note, self.f.small)
+            right = right if wide(right, note) <= free else ""
         if right:
-            space = min(room, wide(right, note))
+            space = wide(right, note)
             inside -= space
             brush.text(inside, self._middle(note.height) + 1, right, note, self.c.on, space)
-            if sign:
+            if sign.strip():
                 inside -= 20
                 brush.icon(inside, self._middle(16) + 1, sign, 16, self.c.on)
             inside -= 6
@@ -340,8 +347,7 @@ class ColourPages(Sheet):
         face = self.f.body
         ready = view.core and view.voice
         top = self.lower - face.height - 10
-        if wide(view.hint, face) > self.width - 46:
-            face = self.f.note
+        face = fitting(view.hint, self.width - 46, face, self.f.note, self.f.small)
         brush.box((self.left, top, self.right, self.lower), self.c.surface, 14)
         if self.high:
             brush.frame((self.left, top, self.right, self.lower), self.c.edge, 14)
@@ -398,9 +404,10 @@ class ColourPages(Sheet):
         )
         tall = usual
         if 0 <= view.chosen < total:
-            lines, value = self._spread(view.rows[view.chosen], self._inside(view))
-            low = self.f.note.height if value else 0
-            tall = max(usual, len(lines) * self.f.body.height + low + 10)
+            face, lines, below = self._spread(view.rows[view.chosen], self._inside(view))
+            if len(lines) > 1 or below:
+                low = self.f.note.height if below else 0
+                tall = max(usual, len(lines) * face.height + low + 8)
         count = min(total, 1 + max(0, room - tall) // usual)
         first = min(max(0, view.chosen - count // 2), total - count)
         return [
@@ -410,62 +417,63 @@ class ColourPages(Sheet):
 
     def _inside(self, view: View) -> int:
         """Pixels that label and value of a row have together, its mark aside."""
-        icons = any(row.icon for row in view.rows)
-        return self.width - self.m.bar - 16 - (30 if icons else 0)
+        return self.width - self.m.bar - 16 - (30 if any(row.icon for row in view.rows) else 0)
 
-    def _spread(self, row: Row, room: int) -> tuple[tuple[Line, ...], bool]:
-        """The lines of the chosen row's label, and whether its value takes a line below them."""
+    def _spread(self, row: Row, room: int) -> tuple[Face, tuple[Line, ...], bool]:
+        """The chosen row's label, in small letters before it takes a second line, and whether its value
+        stands below it."""
         room -= 26 * row.marked
+        face = fitting(row.label, room, self.f.body, self.f.note)
+        if wide(row.label, face) > room:
+            face = self.f.body
+        lines = self.wrapped(row.label, room, face, most=2)
         value = wide(row.value, self.f.note)
-        if wide(row.label, self.f.body) + value + 10 * bool(value) <= room:
-            return self.wrapped(row.label, room, most=1), False
-        return self.wrapped(row.label, room, most=2), bool(value)
+        beside = len(lines) < 2 and sum(line.width for line in lines) + 10 + value <= room
+        return face, lines, bool(value) and not beside
 
     def _row(
         self, brush: Brush, rect: Rect, row: Row, chosen: bool, icons: bool, room: int
     ) -> None:
-        """One row; of one that is not chosen the value is left out where it has no room, and the label
-        ends with an ellipsis."""
-        body, note = self.f.body, self.f.note
+        """One row; of one that is not chosen the value is left out where it has no room, and a label that
+        is too long even in small letters ends with an ellipsis."""
+        body, note, value = self.f.body, self.f.note, wide(row.value, self.f.note)
         ink, dim = (self.c.on, self.c.on) if chosen else (self.c.ink, self.c.dim)
         if chosen:
             brush.box((rect[0], rect[1] + 1, rect[2], rect[3] - 1), self.c.accent, self.m.radius)
-        lines, low = self._spread(row, room) if chosen else ((), False)
-        height = max(1, len(lines)) * body.height + (note.height if low else 0)
+            face, lines, below = self._spread(row, room)
+        else:
+            face, below = fitting(row.label, room - 26 * row.marked, body, note), False
+            value = value if wide(row.label, body) + 10 + value <= room - 26 * row.marked else 0
+            lines = ()
+        height = max(1, len(lines)) * face.height + (note.height if below else 0)
         x, right, y = rect[0] + 8, rect[2] - 8, (rect[1] + rect[3] - height) // 2
-        if icons:
+        if row.icon:
             colour = ink if chosen else self.c.accent
-            if row.icon:
-                brush.icon(x, y + (body.height - 22) // 2, row.icon, 22, colour)
+            brush.icon(x, y + (face.height - 22) // 2, row.icon, 22, colour)
+        if row.icon or icons:
             x += 30
         if row.marked:
             right -= 20
             colour = ink if chosen else self.c.listening
-            brush.icon(right, y + (body.height - 20) // 2, "check", 20, colour)
+            brush.icon(right, y + (face.height - 20) // 2, "check", 20, colour)
             right -= 6
-        value = wide(row.value, note)
-        if low:
-            for line in lines:
-                brush.line(x, y, line, body, ink)
-                y += line.height
-            brush.text(x, y, row.value, note, dim, right - x, "r")
-            return
-        if value and (chosen or wide(row.label, body) + 10 + value <= right - x):
-            brush.text(
-                right - value, y + (body.height - note.height) // 2 + 1, row.value, note, dim, value
-            )
-            right -= value + 10
-        if len(lines) > 1:
-            for line in lines:
-                brush.line(x, y, line, body, ink)
-                y += line.height
-        else:
-            brush.text(x, y, row.label, body, ink, right - x)
+        if value:
+            low = rect[3] - note.height - 4 if below else y + (face.height - note.height) // 2
+            space = min(value, right - x)
+            brush.text(right - space, low, row.value, note, dim, space)
+            right -= 0 if below else value + 10
+        for line in lines:
+            brush.line(x, y, line, face, ink)
+            y += line.height
+        if not lines:
+            brush.text(x, y, row.label, face, ink, right - x)
 
     def choice(self, brush: Brush, rect: Rect, view: View, number: int, colour: Colour) -> None:
         chosen = number == view.chosen
         brush.box(rect, self.c.surface, self.m.radius)
         self._label(brush, rect, view.choices[number], self.c.ink)
+        if chosen:  # a sign beside the colour of its frame
+            brush.icon(rect[0] + 6, (rect[1] + rect[3] - 14) // 2, "prompt", 14, colour)
         if chosen and view.progress > 0:  # the letters are dark where the bar has come under them
             front = Brush(self.size, self.mode, colour)
             self._label(front, rect, view.choices[number], self.c.on)
@@ -473,27 +481,14 @@ class ColourPages(Sheet):
         brush.frame(rect, colour if chosen else self.c.edge, self.m.radius, 3 if chosen else 2)
 
     def _label(self, brush: Brush, rect: Rect, text: str, colour: Colour) -> None:
-        face, gap = self.f.strong, self.m.gap
+        gap = self.m.gap
+        room = rect[2] - rect[0] - 2 * gap
+        face = fitting(text, room - 12, self.f.strong, self.f.small)
         y = (rect[1] + rect[3] - face.height) // 2
-        brush.text(rect[0] + gap, y, text, face, colour, rect[2] - rect[0] - 2 * gap, "c")
-
-    def _wheel(self, brush: Brush, view: View, rect: Rect) -> None:
-        """The letters around the chosen one, which stands large in the middle."""
-        body, middle = self.f.body, (rect[1] + rect[3]) // 2
-        half = min(26, (rect[3] - rect[1]) // 2)
-        centre = self.size[0] // 2
-        for number, row in enumerate(view.rows):
-            away = number - view.chosen
-            x = centre + 38 * away + (14 if away > 0 else -14 if away < 0 else 0)
-            if not away:
-                reach = min(max(36, 12 + wide(row.label, body)), 72) // 2
-                box = (x - reach, middle - half, x + reach, middle + half)
-                brush.box(box, self.c.accent, self.m.radius)
-                top = middle - body.height // 2
-                brush.text(box[0] + 2, top, row.label, body, self.c.on, 2 * reach - 4, "c")
-            elif x - 18 >= rect[0] and x + 18 <= rect[2]:
-                top = middle - body.height // 2
-                brush.text(x - 18, top, row.label, body, self.c.dim, 36, "c")
+        if wide(text, face) + 24 <= room:
+            brush.text(rect[0] + gap, y, text, face, colour, room, "c")
+        else:  # beside the sign of the chosen one
+            brush.text(rect[0] + gap + 12, y, text, face, colour, room - 12, "c")
 
     def _digit(self, brush: Brush, rect: Rect, text: str) -> None:
         """The digit that is being chosen, in a box with arrows."""

@@ -15,6 +15,7 @@ from exo.device.layouts.sheet import (
     Measures,
     Palette,
     Sheet,
+    fitting,
     tail,
     title,
     wide,
@@ -50,9 +51,9 @@ class PaperPages(Sheet):
         body = Face("medium-26", fonts, True, 29) if large else Face("medium-18", fonts, True, 20)
         note = Face("medium-18", fonts, True, 20)
         strong = Face("bold-18", fonts, True, 20)
-        faces = Faces(body, strong, strong, note, Face("clock-84", fonts, True))
+        faces = Faces(body, strong, strong, note, note, Face("clock-84", fonts, True))
         inner = (4, 0, size[0] - 4, size[1])
-        super().__init__(size, "1", Measures(inner, 21, 4, 7, 4, 2), PAPER, faces, texts)
+        super().__init__(size, "1", Measures(inner, 21, 4, 7, 4, 2, 0), PAPER, faces, texts)
         self._last: tuple[View, Drawn] | None = None
 
     def draw(self, view: View) -> Drawn:
@@ -135,7 +136,7 @@ class PaperPages(Sheet):
         first = min(max(view.chosen, 0) // count * count, max(0, len(view.rows) - count))
         shown = view.rows[first : first + count]
         right = self.right - (self.m.bar if len(view.rows) > count else 0)
-        icons, y = any(row.icon for row in view.rows), self.top + 1
+        icons, y = self._indented(view), self.top + 1
         for number, row in enumerate(shown, first):
             rect = (self.left, y, right, y + height)
             self._row(brush, rect, row, number == view.chosen, icons)
@@ -148,9 +149,7 @@ class PaperPages(Sheet):
     def _card(self, brush: Brush, view: View) -> None:
         left = f"{view.elapsed // 60} min" if view.elapsed else ""
         self._band(brush, view.title, LEVELS.get(view.level, "question"), left, "clock")
-        lower = self.choices(brush, view, self.c.ink)
-        rect = (self.left, self.top, self.right, max(lower, self.top + self.f.body.height))
-        self.running(brush, view.lines, view.scroll, rect)
+        self.asked(brush, view, self.c.ink)
 
     def _entry(self, brush: Brush, view: View) -> None:
         self._status(brush, view.title, "", self.right)
@@ -162,19 +161,9 @@ class PaperPages(Sheet):
         x = field[0] + 5 + brush.text(field[0] + 5, field[1] + 3, shown, body, self.c.ink, room)
         brush.box((x + 2, field[1] + 4, x + 4, field[3] - 4), self.c.ink)
         lower = self.hint(brush, view.hint)
-        middle, centre = (field[3] + lower) // 2, self.size[0] // 2
-        half = min(body.height // 2 + 4, (lower - field[3]) // 2 - 1)
-        for number, row in enumerate(view.rows):
-            away = number - view.chosen
-            x = centre + 30 * away + (12 if away > 0 else -12 if away < 0 else 0)
-            reach = min(max(28, 10 + wide(row.label, body)), 54) // 2 if not away else 14
-            if x - reach < self.left or x + reach > self.right:
-                continue
-            if not away:
-                brush.box((x - reach, middle - half, x + reach, middle + half), self.c.ink, 4)
-            colour = self.c.ink if away else self.c.on
-            y = middle - body.height // 2
-            brush.text(x - reach, y, row.label, body, colour, 2 * reach, "c")
+        if view.progress > 0:
+            brush.box((field[0], field[3] - 3, field[2], field[3]), self.c.ink, 1)
+        self.around(brush, view, (self.left, field[3] + 2, self.right, lower), 14, 15)
 
     def _lock(self, brush: Brush, view: View) -> None:
         self._status(brush, view.title, "lock", self.right)
@@ -284,22 +273,28 @@ class PaperPages(Sheet):
             brush.box(rect, self.c.ink, 4)
         x, right, y = rect[0] + 5, rect[2] - 5, rect[1] + 2
         middle = y + (body.height - ICON) // 2
-        if icons:
-            if row.icon:
-                brush.icon(x, middle, row.icon, ICON, ink)
+        if row.icon:
+            brush.icon(x, middle, row.icon, ICON, ink)
+        if row.icon or icons:
             x += ICON + 6
         if row.marked:
             right -= ICON
             brush.icon(right, middle, "check", ICON, ink)
             right -= 4
+        space = right - x
+        face = fitting(row.label, space, body, note)
         value = wide(row.value, note)
+        if not chosen and wide(row.label, body) + 8 + value > space:
+            value = 0  # told when it is chosen
+        elif value and wide(row.label, face) + 8 + value > space:
+            face = note
         if value:
             # a long label leaves its value two fifths of the row
-            room = min(value, max(right - x - wide(row.label, body) - 8, 2 * (right - x) // 5))
+            room = min(value, max(space - wide(row.label, face) - 8, 2 * space // 5))
             low = y + (body.height - note.height) // 2
             brush.text(right - room, low, row.value, note, ink, room, "r")
             right -= room + 8
-        brush.text(x, y, row.label, body, ink, right - x)
+        brush.text(x, y + (body.height - face.height) // 2, row.label, face, ink, right - x)
 
     def choice(self, brush: Brush, rect: Rect, view: View, number: int, colour: Colour) -> None:
         """The chosen one has a thick line; while it is held it is black."""
@@ -319,7 +314,7 @@ def still(view: View) -> View:
     rounded up to minutes), how far a hold is (but that there is one), each hundredth of a progress."""
     left = -(-view.elapsed // 60) * 60 if view.page in ("card", "lock") else 0
     progress = view.progress
-    if view.page == "card":
+    if view.page in ("card", "entry"):
         progress = 1.0 if progress > 0 else 0.0
     elif progress > 0:
         progress = min(1.0, int(20 * progress) / 20)

@@ -18,21 +18,21 @@ from exo.device.text import Line, clusters, wrap
 
 class Layout(Protocol):
     """Draws views for one panel. `room` is what running text has, in pixels; `lay_out` gives its lines;
-    `last` the number of the first line of the last screenful of a page of kind `page`."""
+    `last` the number of the first line of the last screenful on a page of `kind`."""
 
     texts: Texts
 
     @property
     def room(self) -> tuple[int, int]: ...
     def lay_out(self, text: str) -> tuple[Line, ...]: ...
-    def last(self, lines: tuple[Line, ...]) -> int: ...
+    def last(self, lines: tuple[Line, ...], kind: str = "reply") -> int: ...
     def draw(self, view: View) -> Drawn: ...
 
 
 @dataclass(frozen=True)
 class Measures:
     """Pixels: `inner` is what pages may use; `status` the height of the status line; `gap` between parts;
-    `bar` the width that the position bar takes at the right, air included; `radius` of boxes; `pad` the air of a choice."""
+    `bar` the width that the position bar takes at the right, air included; `radius` of boxes; `pad` the air of a choice above and below, `sign` what it needs beside its word."""
 
     inner: Rect
     status: int
@@ -40,6 +40,7 @@ class Measures:
     bar: int
     radius: int
     pad: int
+    sign: int
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,14 @@ LEVELS = {
 
 @dataclass(frozen=True)
 class Faces:
-    """`body` is read; `title`, `strong` and `note` are a title, a choice, and what is read second; `clock`
-    has digits alone."""
+    """`body` is read; `title`, `strong` and `note` are a title, a choice, and what is read second; `small`
+    is for what would else be cut; `clock` has digits alone."""
 
     body: Face
     strong: Face
     title: Face
     note: Face
+    small: Face
     clock: Face
 
 
@@ -106,6 +108,8 @@ class Sheet:
         self.size, self.mode = size, mode
         self.m, self.c, self.f, self.texts = measures, palette, faces, texts
         self.lay_out = lru_cache(maxsize=8)(self._lay_out)
+        # what the text of the card drawn last had, for `last`: its choices take the rest
+        self._card_room = 2 * faces.body.height
 
     @property
     def left(self) -> int:
@@ -158,8 +162,8 @@ class Sheet:
             lines[-1] = Line(tuple(marks), sum(face.measure(m)[0] for m in marks), face.height)
         return tuple(lines)
 
-    def last(self, lines: tuple[Line, ...]) -> int:
-        return last(lines, self.room[1])
+    def last(self, lines: tuple[Line, ...], kind: str = "reply") -> int:
+        return last(lines, self._card_room if kind == "card" else self.room[1])
 
     def draw(self, view: View) -> Drawn:
         brush = Brush(self.size, self.mode, self.c.ground)
@@ -221,7 +225,7 @@ class Sheet:
         """Where the choices stand that are in sight."""
         face, gap = self.f.strong, self.m.gap
         count, height = len(view.choices), face.height + self.m.pad
-        widths = [wide(text, face) + 2 * gap for text in view.choices]
+        widths = [wide(text, face) + 2 * gap + self.m.sign for text in view.choices]
         spare = self.width - sum(widths) - gap * (count - 1)
         if spare >= 0 and count > 1:
             boxes, x = [], self.left
@@ -230,8 +234,9 @@ class Sheet:
                 boxes.append((x, self.lower - height, x + width, self.lower))
                 x += width + gap
             return boxes
-        # the question keeps two lines at least
-        most = (self.lower - self.top - 2 * self.f.body.height) // (height + gap)
+        # the question keeps two lines, beside two choices one at least
+        least = (2 if count > 2 else 1) * self.f.body.height
+        most = (self.lower - self.top - least) // (height + gap)
         count = min(count, max(1, most))
         right = self.right - (self.m.bar if count < len(view.choices) else 0)
         first = self.lower - count * (height + gap) + gap
@@ -248,6 +253,10 @@ class Sheet:
         first = min(max(0, view.chosen - count // 2), len(view.choices) - count)
         return slice(first, first + count)
 
+    def _indented(self, view: View) -> bool:
+        """Whether also a row without an icon keeps its place: where most rows have one."""
+        return 2 * sum(bool(row.icon) for row in view.rows) >= len(view.rows)
+
     def hint(self, brush: Brush, text: str) -> int:
         """A hint of up to two lines at the bottom. Returns where it begins."""
         note, lower = self.f.note, self.lower
@@ -258,10 +267,40 @@ class Sheet:
             y += line.height
         return lower
 
-    def card_room(self, view: View) -> tuple[int, int]:
-        """What the text of a card has."""
-        lower = self.places(view)[0][1] - self.m.gap if view.choices else self.lower
-        return self.room[0], lower - self.top
+    def asked(self, brush: Brush, view: View, colour: Colour) -> None:
+        """What a card asks, its hint, and its choices."""
+        lower = self.choices(brush, view, colour)
+        self._card_room = lower - self.top
+        if view.hint:
+            note = self.f.note
+            lower -= note.height
+            brush.text(self.left, lower - 2, view.hint, note, colour, self.width, "c")
+        rect = (self.left, self.top, self.right, lower)
+        self.running(brush, view.lines, view.scroll, rect)
+
+    def around(self, brush: Brush, view: View, rect: Rect, air: int, reach: int) -> None:
+        """The letters around the chosen one, which stands in a filled box in the middle of `rect`, as many
+        as have room; `air` between two, `reach` the least half width of the box."""
+        body, middle = self.f.body, (rect[1] + rect[3]) // 2
+        if not 0 <= view.chosen < len(view.rows):
+            return
+        half = min(body.height // 2 + 7, (rect[3] - rect[1]) // 2)
+        centre, y = (rect[0] + rect[2]) // 2, middle - body.height // 2
+        label = view.rows[view.chosen].label
+        reach = min(max(reach, wide(label, body) // 2 + 6), (rect[2] - rect[0]) // 3)
+        brush.box((centre - reach, middle - half, centre + reach, middle + half), self.c.accent, 8)
+        brush.text(centre - reach, y, label, body, self.c.on, 2 * reach, "c")
+        for way in (1, -1):
+            x, number = centre + way * (reach + air), view.chosen + way
+            while 0 <= number < len(view.rows):
+                label = view.rows[number].label
+                space = max(wide(label, body), body.height // 3)
+                left = x if way > 0 else x - space
+                if left < rect[0] or left + space > rect[2]:
+                    break
+                brush.text(left, y, label, body, self.c.dim, space, "c")
+                x += way * (space + air)
+                number += way
 
 
 def last(lines: tuple[Line, ...], room: int) -> int:
@@ -295,6 +334,11 @@ def title(text: str, other: str) -> str:
     """A title on one line, `other` when it has no letter."""
     flat = " ".join(text[:200].split())
     return flat if any(char.isalnum() for char in flat) else (other if text else "")
+
+
+def fitting(text: str, room: int, *faces: Face) -> Face:
+    """The first of `faces` in which `text` fits `room` pixels, else the last."""
+    return next((face for face in faces if wide(text, face) <= room), faces[-1])
 
 
 def wide(text: str, face: Face) -> int:
