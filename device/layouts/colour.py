@@ -423,13 +423,16 @@ class ColourPages(Sheet):
         """The chosen row's label, in small letters before it takes a second line, and whether its value
         stands below it."""
         room -= 26 * row.marked
-        face = fitting(row.label, room, self.f.body, self.f.note)
-        if wide(row.label, face) > room:
-            face = self.f.body
-        lines = self.wrapped(row.label, room, face, most=2)
-        value = wide(row.value, self.f.note)
-        beside = len(lines) < 2 and sum(line.width for line in lines) + 10 + value <= room
-        return face, lines, bool(value) and not beside
+        value = wide(row.value, self.f.note) + 10 if row.value else 0
+        for space in (room - value, room):
+            face = fitting(row.label, space, self.f.body, self.f.note)
+            if wide(row.label, face) <= space:
+                return (
+                    face,
+                    self.wrapped(row.label, room, face, most=1),
+                    space == room and value > 0,
+                )
+        return self.f.body, self.wrapped(row.label, room, most=2), value > 0
 
     def _row(
         self, brush: Brush, rect: Rect, row: Row, chosen: bool, icons: bool, room: int
