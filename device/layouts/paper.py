@@ -311,7 +311,8 @@ class PaperPages(Sheet):
 
 def still(view: View) -> View:
     """The view without what moves: steps of an animation, loudness, seconds (those that are left are
-    rounded up to minutes), how far a hold is (but that there is one), each hundredth of a progress."""
+    rounded up to minutes), how far a hold is (but that there is one), each hundredth of a progress, and the
+    line that is being written: a refresh a line, not a word."""
     left = -(-view.elapsed // 60) * 60 if view.page in ("card", "lock") else 0
     progress = view.progress
     if view.page in ("card", "entry"):
@@ -325,6 +326,7 @@ def still(view: View) -> View:
         elapsed=left,
         progress=progress,
         speaking=False,
+        lines=view.lines[:-1] if view.page == "reply" and view.streaming else view.lines,
         streaming=False,
         now=view.now.replace(second=0, microsecond=0) if view.page == "idle" else view.now,
     )
