@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,9 +30,11 @@ from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.device.events import Quit
 from exo.device.launch import Services
+from exo.device.system import finish_reset
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
+    from exo.device.layouts import Layout
 
 WAKING = 30.0  # seconds a script waits for the handheld to reach exod
 
@@ -117,25 +119,42 @@ def build(
     from exo.device.layouts import layout_for
     from exo.device.link import Exod
     from exo.device.locale import Texts
+    from exo.device.pin import Pin
+    from exo.device.settings import OFFERED
     from exo.device.states import DEADLINES, Machine
+    from exo.device.system import System
     from exo.device.voice import Voice
 
     clock = SystemClock()
     paper = bool(getattr(screen, "paper", False))
-    texts = Texts(settings.text("screen.language"))
-    large, high = (settings.text(f"screen.{name}") for name in ("text", "contrast"))
-    pages = layout_for(
-        screen.size, screen.mode, paper, Fonts(), texts, large == "large", high == "high"
-    )
+    fonts = Fonts()
+
+    def lay_out(options: Mapping[str, object]) -> Layout:
+        large, high = options["screen.text"] == "large", options["screen.contrast"] == "high"
+        texts = Texts(str(options["screen.language"]))
+        return layout_for(screen.size, screen.mode, paper, fonts, texts, large, high)
+
+    options = {name: settings.origin(name)[0] for name in OFFERED}
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
-        screen, pages, clock, machine, settings.number("screen.linger"), toggles, _tracer(trace)
+        screen,
+        lay_out(options),
+        clock,
+        machine,
+        settings.number("screen.linger"),
+        toggles,
+        _tracer(trace),
+        buttons.names,
+        options,
+        Pin(home.state / "pin", clock),
     )
+    handheld.lay_out = lay_out
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
     ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
     voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
-    handheld.attach(ear, voice, link)
+    system = System(home, settings.text("board"), handheld.texts, lambda: handheld.post(Quit()))
+    handheld.attach(ear, voice, link, system)
     buttons.listen(lambda name, down: handheld.post(Button(name, down)))
     link.start()
     return handheld
@@ -238,6 +257,8 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
 def _alone(home: Home) -> Iterator[None]:
     """One handheld a home: two would answer the same question."""
     home.make()
+    if finish_reset(home):
+        home.make()
     lock = ProcessLock(home.lock_file("device"), "exo-device")
     try:
         yield

@@ -109,6 +109,14 @@ class Mute:
 
 
 @dataclass(frozen=True)
+class Battery:
+    """What the battery says: `percent` None when that is not known."""
+
+    percent: int | None
+    charging: bool = False
+
+
+@dataclass(frozen=True)
 class Quit:
     """Go dark and end."""
 
@@ -133,6 +141,7 @@ Event = (
     | Uttered
     | Spoken
     | Mute
+    | Battery
     | Quit
     | Sync
 )

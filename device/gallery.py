@@ -47,6 +47,7 @@ SENDEN = (
 def examples(layout: Layout) -> dict[str, View]:
     """Views by name, `KIND` or `KIND-VARIANT`, whose texts are in the layout's language."""
     texts, german = layout.texts, layout.texts.language == "de"
+    ok = texts("key.ok")
 
     def reply(text: str, title: str, first: int = 0) -> View:
         lines = layout.lay_out(plain(text))
@@ -57,7 +58,7 @@ def examples(layout: Layout) -> dict[str, View]:
     def notice(level: str, text: str, title: str = "") -> View:
         lines = layout.lay_out(text)
         name = title or texts(f"notice.{level}")
-        return View("notice", NOW, name, text, level, texts("notice.hint"), lines=lines)
+        return View("notice", NOW, name, text, level, texts("notice.hint", ok=ok), lines=lines)
 
     def card(text: str, title: str, level: str, choices: tuple[str, ...], first: int = 0) -> View:
         lines = layout.lay_out(text)
@@ -74,19 +75,19 @@ def examples(layout: Layout) -> dict[str, View]:
 
     long = BERLIN if german else PARIS
     asked = pick("What is the capital of France?", "Wie heißt die Hauptstadt von Deutschland?")
-    allow = (
-        pick("Hold OK: allow", "OK halten: erlauben"),
-        pick("Back: deny", "Zurück: ablehnen"),
-    )
-    later = pick("Type it|Later", "Tippen|Später").split("|")
+    allow = (texts("card.allow", ok=ok), texts("card.deny"))
+    later = (texts("question.type"), texts("question.later"))
     send = SENDEN if german else SEND
-    ask = pick("Allow?", "Erlauben?")
-    menu = pick(
-        "Conversations||chat;Reminders|2|bell;Search||search;What I know||book;Settings||gear;Power||power",
-        "Gespräche||chat;Erinnerungen|2|bell;Suche||search;Was ich weiß||book;Einstellungen||gear;Ausschalten||power",
-    ).split(";")
+    ask, always = texts("card.title"), texts("card.always", ok=ok)
+    names = ("sessions", "due", "search", "lock", "settings")
+    values = ("", "2", "", "", "")
+    icons = ("", "", "", "lock", "")
+    menu = [
+        f"{texts(f'menu.{name}')}|{value}|{icon}"
+        for name, value, icon in zip(names, values, icons, strict=True)
+    ]
     letters = tuple(Row(letter) for letter in "jklmnopqr")
-    digits = pick("Up/Down: digit, OK: next", "Hoch/Runter: Ziffer, OK: weiter")
+    acts = tuple(Row(texts(f"entry.{name}")) for name in ("back", "delete", "send"))
     seldom = "Donaudampfschifffahrtsgesellschaftskapitän"
     return {
         "starting": View("starting", NOW, text=texts("starting.exod"), frame=3),
@@ -131,23 +132,28 @@ def examples(layout: Layout) -> dict[str, View]:
             "warning", pick("The battery is at 8 %.", "Der Akku ist bei 8 %.")
         ),
         "notice-error": notice("error", 3 * texts("error.core", why="Connection refused. ")),
-        "list": rows(*menu, title=pick("Menu", "Menü"), chosen=1),
-        "list-end": rows(*menu, title=pick("Menu", "Menü"), chosen=5),
+        "list": rows(*menu, title=texts("menu"), chosen=1),
+        "list-end": rows(*menu, title=texts("menu"), chosen=4),
         "list-settings": rows(
-            pick("English", "Englisch"),
+            "English",
             "Deutsch",
-            title=pick("Language", "Sprache"),
+            title=texts("set.screen.language"),
             chosen=1,
-            hint=pick("OK: choose", "OK: wählen"),
             marked=0,
         ),
         "list-values": rows(
-            pick("Brightness|80 %", "Helligkeit|80 %"),
-            pick("Sleep after|2 minutes", "Ausschalten nach|2 Minuten"),
-            pick("Text|normal", "Schriftgröße|normal"),
-            pick("Sounds|on", "Töne|an"),
-            pick("Storage|12.4 GB free", "Speicherplatz|12,4 GB frei"),
-            title=pick("Settings", "Einstellungen"),
+            f"{texts('set.voice.backend')}|Piper",
+            f"{texts('set.screen.brightness')}|75 %",
+            f"{texts('set.screen.sleep')}|120 s",
+            f"{texts('set.screen.text')}|{texts('value.screen.text.normal')}",
+            f"{texts('set.lock.sleep')}|{texts('value.on')}",
+            f"{texts('pin')}|{texts('value.off')}",
+            texts("storage"),
+            texts("about"),
+            texts("end.restart"),
+            texts("end.off"),
+            texts("end.reset"),
+            title=texts("menu.settings"),
             chosen=4,
         ),
         "list-long": rows(
@@ -155,52 +161,69 @@ def examples(layout: Layout) -> dict[str, View]:
             f"{seldom}|übermorgen|bell",
             "今日の天気と散歩のこと|月曜日|bell",
             "Ok",
-            title=pick(
-                "Reminders for this week and the next", "Erinnerungen dieser und nächster Woche"
-            ),
+            title=texts("menu.due"),
             chosen=1,
         ),
-        "list-empty": View(
-            "list",
-            NOW,
-            pick("Reminders", "Erinnerungen"),
-            hint=pick("Nothing here. Back: leave", "Nichts hier. Zurück"),
-        ),
+        "list-empty": rows(texts("due.none"), title=texts("menu.due"), chosen=0),
         "card": replace(card(send, ask, "risk", allow), elapsed=105),
         "card-held": replace(card(send, ask, "risk", allow, 2), elapsed=98, progress=0.6),
+        "card-always": replace(
+            card(send, ask, "risk", (*allow, always)),
+            elapsed=61,
+            chosen=2,
+            hint=texts("card.hold", ok=ok),
+        ),
         "card-question": replace(
             card(
                 pick("Which Ada do you mean?", "Welche Ada meinst du?"),
-                pick("A question", "Eine Frage"),
+                texts("question.title"),
                 "question",
                 ("Ada Lovelace", f"Ada {seldom}", "Ada 子", *later),
             ),
             chosen=1,
         ),
+        "card-reset": card(
+            texts("end.reset.what"),
+            texts("end.reset"),
+            "risk",
+            (texts("confirm.yes", ok=ok), texts("confirm.no")),
+        ),
         "entry": View(
             "entry",
             NOW,
-            pick("Search", "Suche"),
+            texts("menu.search"),
             "lovel",
             rows=letters,
             chosen=4,
-            hint=pick("OK: letter, hold: search", "OK: Buchstabe, halten: suchen"),
+            hint=texts("entry.hint", ok=ok),
         ),
         "entry-long": View(
             "entry",
             NOW,
-            pick("Search", "Suche"),
+            texts("menu.search"),
             f"Die {seldom} 今日",
-            rows=(Row("x"), Row("y"), Row("z"), Row("␣"), Row("⌫"), Row("OK")),
-            chosen=5,
+            rows=(*letters[:3], *acts, *letters[3:6]),
+            chosen=4,
+            hint=texts("entry.hint", ok=ok),
+            progress=0.5,
         ),
-        "entry-empty": View("entry", NOW, pick("Search", "Suche"), rows=letters[:5], chosen=0),
-        "lock": View("lock", NOW, pick("PIN", "PIN"), "7", filled=2, hint=digits),
+        "entry-empty": View("entry", NOW, texts("menu.search"), rows=letters, chosen=4),
+        "lock": View("lock", NOW, texts("pin.enter"), "7", filled=2, hint=texts("pin.hint", ok=ok)),
+        "lock-lost": View(
+            "lock",
+            NOW,
+            texts("pin.enter"),
+            texts("entry.lost"),
+            filled=8,
+            hint=texts("pin.wrong"),
+            progress=0.4,
+        ),
         "lock-wait": View(
             "lock",
             NOW,
-            pick("Wrong PIN", "Falsche PIN"),
-            hint=pick("Try again later", "Später nochmal versuchen"),
+            texts("pin.enter"),
+            "0",
+            hint=texts("pin.wait", seconds="1:30"),
             elapsed=90,
         ),
         "progress": View(
@@ -281,8 +304,6 @@ def draw(folder: Path, report: Callable[[str], None] = print) -> None:
         for language in ("en", "de"):
             layout = kind.layout(fonts, language)
             for name, view in examples(layout).items():
-                if not hasattr(layout, f"_{view.page}"):
-                    continue  # no page of this kind yet
                 image = kind.picture(layout, view)
                 image.save(folder / kind.name / f"{name}.{language}.png")
                 pictures.append((f"{name} {language}", image))

@@ -217,30 +217,21 @@ class ColourPages(Sheet):
     def _lock(self, brush: Brush, view: View) -> None:
         self._status(brush, view.title, "lock", self.c.accent, self.right)
         lower = self.hint(brush, view.hint)
-        middle = (self.top + lower) // 2
         if view.elapsed:
             face = self.f.clock
-            y = middle - face.height // 2
+            y = (self.top + lower - face.height) // 2
             brush.text(0, y, clock(view.elapsed), face, self.c.warning, self.size[0], "c")
             return
-        step = 34
-        count = max(4, view.filled + 1)
-        most = self.width // step - 1
-        first = max(0, view.filled + 1 - most)
-        shown = range(first, min(count, first + most))
-        x = (self.size[0] - step * (len(shown) + 1)) // 2
-        for place in shown:
-            if place == view.filled:
-                self._digit(brush, (x, middle - 40, x + 2 * step - 4, middle + 40), view.text)
-                x += 2 * step
-                continue
-            radius = 9
-            circle = (x + 8, middle - radius, x + 8 + 2 * radius, middle + radius)
+        count, step = max(4, view.filled), 26
+        x, y = (self.size[0] - count * step) // 2, self.top + 22
+        for place in range(count):
+            circle = (x + 5, y - 8, x + 21, y + 8)
             if place < view.filled:
-                brush.box(circle, self.c.ink, radius)
+                brush.box(circle, self.c.ink, 8)
             else:
-                brush.frame(circle, self.c.edge, radius, 2)
+                brush.frame(circle, self.c.edge, 8, 2)
             x += step
+        self._digit(brush, view, (y + 16, lower - 4))
 
     def _progress(self, brush: Brush, view: View) -> None:
         self._status(brush, view.title, "import", self.c.accent, self.right)
@@ -353,6 +344,7 @@ class ColourPages(Sheet):
             brush.frame((self.left, top, self.right, self.lower), self.c.edge, 14)
         colour = self.c.listening if ready else self.c.warning
         icon = "microphone" if ready else "prompt" if view.core else "unlink"
+        icon = "lock" if view.locked else icon
         self._beside(brush, (top + self.lower - face.height) // 2, icon, view.hint, colour, face)
         return top
 
@@ -493,12 +485,21 @@ class ColourPages(Sheet):
         else:  # beside the sign of the chosen one
             brush.text(rect[0] + gap + 12, y, text, face, colour, room - 12, "c")
 
-    def _digit(self, brush: Brush, rect: Rect, text: str) -> None:
-        """The digit that is being chosen, in a box with arrows."""
-        middle, body = (rect[0] + rect[2]) // 2, self.f.body
+    def _digit(self, brush: Brush, view: View, rows: tuple[int, int]) -> None:
+        """The digit that is being chosen, or a word, in a box with arrows."""
+        body, centre = self.f.body, self.size[0] // 2
+        half = min(46, (rows[1] - rows[0]) // 2)
+        middle = (rows[0] + rows[1]) // 2
+        reach = min(max(34, wide(view.text, body) // 2 + 12), self.width // 2)
+        rect = (centre - reach, middle - half, centre + reach, middle + half)
         brush.box(rect, self.c.surface, self.m.radius)
+        if view.progress > 0:
+            part = round(2 * (reach - 6) * min(view.progress, 1.0))
+            bar = (rect[0] + 6, rect[3] - 7, rect[0] + 6 + part, rect[3] - 3)
+            brush.box(bar, self.c.listening, 2)
         brush.frame(rect, self.c.accent, self.m.radius)
-        brush.icon(middle - 9, rect[1] + 4, "up", 18, self.c.accent)
-        brush.icon(middle - 9, rect[3] - 22, "down", 18, self.c.accent)
-        y = (rect[1] + rect[3] - body.height) // 2
-        brush.text(rect[0], y, text, body, self.c.ink, rect[2] - rect[0], "c")
+        if half >= body.height // 2 + 18:
+            brush.icon(centre - 9, rect[1] + 4, "up", 18, self.c.accent)
+            brush.icon(centre - 9, rect[3] - 24, "down", 18, self.c.accent)
+        y = middle - body.height // 2
+        brush.text(rect[0] + 6, y, view.text, body, self.c.ink, 2 * reach - 12, "c")

@@ -87,6 +87,7 @@ class PaperPages(Sheet):
             right -= 6
         ready = view.core and view.voice
         icon = "microphone" if ready else "prompt" if view.core else "unlink"
+        icon = "lock" if view.locked else icon
         room = right - self.left - ICON - 4
         x = self.left
         if not view.next_due:
@@ -167,29 +168,31 @@ class PaperPages(Sheet):
 
     def _lock(self, brush: Brush, view: View) -> None:
         self._status(brush, view.title, "lock", self.right)
-        middle = (self.top + self.hint(brush, view.hint)) // 2
+        lower = self.hint(brush, view.hint)
+        middle, body = (self.top + lower) // 2, self.f.body
         if view.elapsed:
-            text = f"{view.elapsed // 60} min"
-            x = (self.width - wide(text, self.f.strong) - 44) // 2
+            text, face = f"{view.elapsed // 60} min", self.f.strong
+            x = (self.width - wide(text, face) - 44) // 2
             brush.icon(x, middle - 18, "clock", 36, self.c.ink)
-            y = middle - self.f.strong.height // 2
-            brush.text(x + 44, y, text, self.f.strong, self.c.ink, self.right - x - 44)
+            y = middle - face.height // 2
+            brush.text(x + 44, y, text, face, self.c.ink, self.right - x - 44)
             return
-        step, count = 26, max(4, view.filled + 1)
-        first = max(0, view.filled + 2 - self.width // step)
-        shown = range(first, min(count, first + self.width // step - 1))
-        x = (self.size[0] - step * (len(shown) + 1)) // 2
-        for place in shown:
-            if place == view.filled:
-                box = (x + 6, middle - 18, x + 2 * step - 6, middle + 18)
-                brush.frame(box, self.c.ink, 4, 2)
-                y = middle - self.f.body.height // 2
-                brush.text(box[0], y, view.text, self.f.body, self.c.ink, box[2] - box[0], "c")
-                x += step
-            else:
-                circle = (x + 6, middle - 7, x + 20, middle + 7)
-                (brush.box if place < view.filled else brush.frame)(circle, self.c.ink, 7)
+        count, step = max(4, view.filled), 20
+        x, y = (self.size[0] - count * step) // 2, self.top + 14
+        for place in range(count):
+            circle = (x + 3, y - 7, x + 17, y + 7)
+            (brush.box if place < view.filled else brush.frame)(circle, self.c.ink, 7)
             x += step
+        centre, reach = self.size[0] // 2, max(24, wide(view.text, body) // 2 + 8)
+        middle = (y + 7 + lower) // 2
+        half = min(body.height // 2 + 4, (lower - y - 8) // 2)
+        box = (centre - reach, middle - half, centre + reach, middle + half)
+        brush.frame(box, self.c.ink, 4, 2)
+        for way, name in ((-1, "up"), (1, "down")):
+            x = centre + way * (reach + 16) - 8
+            brush.icon(x, middle - 8, name, 16, self.c.ink)
+        y = middle - body.height // 2
+        brush.text(box[0], y, view.text, body, self.c.ink, box[2] - box[0], "c")
 
     def _progress(self, brush: Brush, view: View) -> None:
         known = view.progress >= 0
@@ -315,7 +318,7 @@ def still(view: View) -> View:
     line that is being written: a refresh a line, not a word."""
     left = -(-view.elapsed // 60) * 60 if view.page in ("card", "lock") else 0
     progress = view.progress
-    if view.page in ("card", "entry"):
+    if view.page in ("card", "entry", "lock"):
         progress = 1.0 if progress > 0 else 0.0
     elif progress > 0:
         progress = min(1.0, int(20 * progress) / 20)

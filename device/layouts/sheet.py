@@ -18,14 +18,14 @@ from exo.device.text import Line, clusters, wrap
 
 class Layout(Protocol):
     """Draws views for one panel. `room` is what running text has, in pixels; `lay_out` gives its lines;
-    `last` the number of the first line of the last screenful on a page of `kind`."""
+    `last` the number of the first line of the last screenful on a page of that kind."""
 
     texts: Texts
 
     @property
     def room(self) -> tuple[int, int]: ...
     def lay_out(self, text: str) -> tuple[Line, ...]: ...
-    def last(self, lines: tuple[Line, ...], kind: str = "reply") -> int: ...
+    def last(self, lines: tuple[Line, ...], page: str = "reply") -> int: ...
     def draw(self, view: View) -> Drawn: ...
 
 
@@ -162,8 +162,8 @@ class Sheet:
             lines[-1] = Line(tuple(marks), sum(face.measure(m)[0] for m in marks), face.height)
         return tuple(lines)
 
-    def last(self, lines: tuple[Line, ...], kind: str = "reply") -> int:
-        return last(lines, self._card_room if kind == "card" else self.room[1])
+    def last(self, lines: tuple[Line, ...], page: str = "reply") -> int:
+        return last(lines, self._card_room if page == "card" else self.room[1])
 
     def draw(self, view: View) -> Drawn:
         brush = Brush(self.size, self.mode, self.c.ground)
