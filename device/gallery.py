@@ -109,7 +109,9 @@ def examples(layout: Layout) -> dict[str, View]:
             voice=False,
             battery=4,
             muted=True,
-            locked=True,
+        ),
+        "idle-locked": View(
+            "idle", NOW, hint=texts("locked.hint"), battery=57, locked=True, pending=True
         ),
         "listening": View("listening", NOW, hint=texts("listening.hint"), elapsed=7, levels=LEVELS),
         "listening-silent": View("listening", NOW, hint=texts("listening.toggle"), elapsed=59),

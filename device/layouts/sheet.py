@@ -295,9 +295,11 @@ class Sheet:
             while 0 <= number < len(view.rows):
                 label = view.rows[number].label
                 space = max(wide(label, body), body.height // 3)
-                left = x if way > 0 else x - space
-                if left < rect[0] or left + space > rect[2]:
+                free = rect[2] - x if way > 0 else x - rect[0]
+                if free < min(space, body.height):
                     break
+                space = min(space, free)
+                left = x if way > 0 else x - space
                 brush.text(left, y, label, body, self.c.dim, space, "c")
                 x += way * (space + air)
                 number += way
