@@ -46,8 +46,12 @@ SENDEN = (
 
 def examples(layout: Layout) -> dict[str, View]:
     """Views by name, `KIND` or `KIND-VARIANT`, whose texts are in the layout's language."""
-    texts, german = layout.texts, layout.texts.language == "de"
-    ok = texts("key.ok")
+    german = layout.texts.language == "de"
+
+    def texts(name: str, **parts: str) -> str:
+        """Words as a board with a key called OK and one called Talk has them."""
+        words = layout.texts
+        return words(name, **{"ok": words("key.ok"), "talk": words("key.talk")} | parts)
 
     def reply(text: str, title: str, first: int = 0) -> View:
         lines = layout.lay_out(plain(text))
@@ -58,7 +62,7 @@ def examples(layout: Layout) -> dict[str, View]:
     def notice(level: str, text: str, title: str = "") -> View:
         lines = layout.lay_out(text)
         name = title or texts(f"notice.{level}")
-        return View("notice", NOW, name, text, level, texts("notice.hint", ok=ok), lines=lines)
+        return View("notice", NOW, name, text, level, texts("notice.hint"), lines=lines)
 
     def card(text: str, title: str, level: str, choices: tuple[str, ...], first: int = 0) -> View:
         lines = layout.lay_out(text)
@@ -75,10 +79,10 @@ def examples(layout: Layout) -> dict[str, View]:
 
     long = BERLIN if german else PARIS
     asked = pick("What is the capital of France?", "Wie heißt die Hauptstadt von Deutschland?")
-    allow = (texts("card.allow", ok=ok), texts("card.deny"))
+    allow = (texts("card.allow"), texts("card.deny"))
     later = (texts("question.type"), texts("question.later"))
     send = SENDEN if german else SEND
-    ask, always = texts("card.title"), texts("card.always", ok=ok)
+    ask, always = texts("card.title"), texts("card.always")
     names = ("sessions", "due", "search", "lock", "settings")
     values = ("", "2", "", "", "")
     icons = ("", "", "", "lock", "")
@@ -173,7 +177,7 @@ def examples(layout: Layout) -> dict[str, View]:
             card(send, ask, "risk", (*allow, always)),
             elapsed=61,
             chosen=2,
-            hint=texts("card.hold", ok=ok),
+            hint=texts("card.hold"),
         ),
         "card-question": replace(
             card(
@@ -188,7 +192,7 @@ def examples(layout: Layout) -> dict[str, View]:
             texts("end.reset.what"),
             texts("end.reset"),
             "risk",
-            (texts("confirm.yes", ok=ok), texts("confirm.no")),
+            (texts("confirm.yes"), texts("confirm.no")),
         ),
         "entry": View(
             "entry",
@@ -197,7 +201,7 @@ def examples(layout: Layout) -> dict[str, View]:
             "lovel",
             rows=letters,
             chosen=4,
-            hint=texts("entry.hint", ok=ok),
+            hint=texts("entry.hint"),
         ),
         "entry-long": View(
             "entry",
@@ -206,11 +210,11 @@ def examples(layout: Layout) -> dict[str, View]:
             f"Die {seldom} 今日",
             rows=(*letters[:3], *acts, *letters[3:6]),
             chosen=4,
-            hint=texts("entry.hint", ok=ok),
+            hint=texts("entry.hint"),
             progress=0.5,
         ),
         "entry-empty": View("entry", NOW, texts("menu.search"), rows=letters, chosen=4),
-        "lock": View("lock", NOW, texts("pin.enter"), "7", filled=2, hint=texts("pin.hint", ok=ok)),
+        "lock": View("lock", NOW, texts("pin.enter"), "7", filled=2, hint=texts("pin.hint")),
         "lock-lost": View(
             "lock",
             NOW,
