@@ -295,6 +295,7 @@ def kinds() -> list[Kind]:
     return plain_ + ways
 
 
+GROUND = (58, 62, 70)  # of sheets
 # the pages of the sheet of all kinds
 CHOSEN = ("idle-due", "listening", "reply", "list", "card-held", "entry")
 
@@ -316,19 +317,60 @@ def draw(folder: Path, report: Callable[[str], None] = print) -> None:
                 if language == "en" and name in CHOSEN:
                     few.append((f"{kind.name} {name}", image))
         caption = f"{kind.name}: {', '.join(kind.boards) or 'no board yet'}"
-        sheet(caption, pictures, fonts).save(folder / f"sheet-{kind.name}.png", optimize=True)
+        whole = small(sheet(caption, pictures, fonts))
+        whole.save(folder / f"sheet-{kind.name}.png", optimize=True)
         report(f"{folder / kind.name}: {len(pictures)} pictures")
-    sheet("All kinds of panels", few, fonts, len(CHOSEN)).save(
-        folder / "sheet-all.png", optimize=True
+    whole = small(sheet("All kinds of panels", few, fonts, len(CHOSEN)))
+    whole.save(folder / "sheet-all.png", optimize=True)
+    small(front(fonts)).save(folder / "handheld.png", optimize=True)
+    report(f"{folder}: {len(kinds())} sheets, sheet-all.png and handheld.png")
+
+
+def front(fonts: Fonts) -> Image.Image:
+    """The picture of the project's front page: some pages of each kind of panel, rows of one width."""
+    rows = (
+        (Kind((320, 240), "RGB", False, ()), 1, ("idle-due", "listening", "reply", "card-held")),
+        (
+            Kind((250, 122), "1", True, ()),
+            1,
+            ("idle-due", "thinking", "list", "card", "reply-known"),
+        ),
+        (
+            Kind((128, 64), "1", False, ()),
+            2,
+            ("idle", "listening", "reply", "list", "notice-timer"),
+        ),
     )
-    report(f"{folder}: {len(kinds())} sheets, and sheet-all.png")
+    gap, wide = 8, 1320
+    strips = []
+    for kind, scale, names in rows:
+        layout = kind.layout(fonts, "en")
+        views = examples(layout)
+        made = [kind.picture(layout, views[name]).convert("RGB") for name in names]
+        height = scale * kind.size[1]
+        strip = Image.new("RGB", (wide, height), GROUND)
+        step = (wide - scale * kind.size[0]) / (len(made) - 1)
+        for number, image in enumerate(made):
+            strip.paste(image.resize((scale * image.width, height), 0), (round(number * step), 0))
+        strips.append(strip)
+    whole = (wide + 2 * gap, sum(strip.height + gap for strip in strips) + gap)
+    picture, y = Image.new("RGB", whole, GROUND), gap
+    for strip in strips:
+        picture.paste(strip, (gap, y))
+        y += strip.height + gap
+    return picture
+
+
+def small(picture: Image.Image) -> Image.Image:
+    """In 128 colours: a third of the file, and no difference that is seen."""
+    return picture.quantize(128, dither=Image.Dither.NONE)
 
 
 def sheet(
     caption: str, pictures: list[tuple[str, Image.Image]], fonts: Fonts, columns: int = 0
 ) -> Image.Image:
     """The pictures in rows with their names; small ones twice as large."""
-    ground, ink, gap = (58, 62, 70), (230, 232, 236), 12
+    ink, gap = (230, 232, 236), 12
     bold, medium = Face("bold-21", fonts), Face("medium-18", fonts)
     drawn = [
         (name, image.convert("RGB").resize((scale * image.width, scale * image.height), 0))
@@ -340,7 +382,7 @@ def sheet(
     rows = [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
     heights = [max(image.height for _, image in row) + medium.height + gap for row in rows]
     size = (columns * (wide + gap) + gap, sum(heights) + bold.height + 2 * gap)
-    brush = Brush(size, "RGB", ground)
+    brush = Brush(size, "RGB", GROUND)
     brush.text(gap, gap // 2, caption, bold, ink, size[0] - 2 * gap)
     y = bold.height + gap
     for row, height in zip(rows, heights, strict=True):

@@ -296,7 +296,9 @@ class ColourPages(Sheet):
             inside -= 6
         x = self.left + 8
         brush.icon(x, self._middle(20) + 1, icon, 20, self.c.on)
-        brush.text(x + 27, self._middle(face.height) + 1, text, face, self.c.on, inside - x - 27)
+        room = inside - x - 27
+        face = fitting(text, room, face, self.f.small)
+        brush.text(x + 27, self._middle(face.height) + 1, text, face, self.c.on, room)
 
     def _signs(self, brush: Brush, view: View) -> int:
         """The signs of the idle page, from the right. Returns where they begin."""

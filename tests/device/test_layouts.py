@@ -386,6 +386,6 @@ def test_the_gallery_is_the_same_every_time(
     assert {"sheet-all.png", "sheet-mono-128x64.png", "sheet-colour-240x240.png"} <= {
         str(path) for path in files
     }
-    assert len(files) == 3 + 2 * 2 * len(examples(layout("colour-240x240")))
+    assert len(files) == 4 + 2 * 2 * len(examples(layout("colour-240x240")))
     for path in files:
         assert (tmp_path / "one" / path).read_bytes() == (tmp_path / "two" / path).read_bytes()
