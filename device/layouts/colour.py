@@ -86,7 +86,7 @@ class ColourPages(Sheet):
         inner = (across, down, size[0] - across, size[1] - down - 2)
         measures = Measures(inner, strong.height + 9, 8, 9, 8, 8, 14)
         super().__init__(size, "RGB", measures, CONTRAST if high else DARK, faces, texts)
-        self.high = high
+        self.high, self.tiny = high, Face(f"{weight}-18", fonts)
 
     # pages
 
@@ -290,14 +290,15 @@ class ColourPages(Sheet):
             space = wide(right, note)
             inside -= space
             brush.text(inside, self._middle(note.height) + 1, right, note, self.c.on, space)
-            if sign.strip():
+            # the sign of a time goes before a title is cut
+            if sign.strip() and wide(text, self.f.small) <= inside - self.left - 61:
                 inside -= 20
                 brush.icon(inside, self._middle(16) + 1, sign, 16, self.c.on)
             inside -= 6
         x = self.left + 8
         brush.icon(x, self._middle(20) + 1, icon, 20, self.c.on)
         room = inside - x - 27
-        face = fitting(text, room, face, self.f.small)
+        face = fitting(text, room, face, self.f.small, self.tiny)
         brush.text(x + 27, self._middle(face.height) + 1, text, face, self.c.on, room)
 
     def _signs(self, brush: Brush, view: View) -> int:

@@ -324,6 +324,8 @@ def still(view: View) -> View:
         progress = min(1.0, int(20 * progress) / 20)
     return replace(
         view,
+        # of a wait the minutes are shown, whatever the hint counts
+        hint="" if view.page == "lock" and left else view.hint,
         frame=0,
         levels=(),
         elapsed=left,

@@ -159,7 +159,7 @@ def test_paper_is_still(kind: str) -> None:
         "thinking": {"frame": 5, "elapsed": 13},
         "reply": {"speaking": False},
         "card": {"elapsed": 62},
-        "lock-wait": {"elapsed": 119},
+        "lock-wait": {"elapsed": 119, "hint": "Wait 1:59"},
         "progress": {"progress": 0.44},
         "progress-unknown": {"frame": 6},
         "card-held": {"progress": 0.3},
@@ -389,3 +389,30 @@ def test_the_gallery_is_the_same_every_time(
     assert len(files) == 4 + 2 * 2 * len(examples(layout("colour-240x240")))
     for path in files:
         assert (tmp_path / "one" / path).read_bytes() == (tmp_path / "two" / path).read_bytes()
+
+
+def test_letters_and_contrast_are_followed_at_once(tmp_path: Path) -> None:
+    from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
+    from exo.core.base.home import Home
+    from exo.core.base.settings import Settings
+    from exo.device.app import build
+
+    home = Home(tmp_path)
+    home.make()
+    panel = FakePanel((240, 240), "RGB")
+    parts = FakeButtons(), FakeMicrophone(), FakeSpeaker()
+    handheld = build(home, Settings.load(home.settings_file), panel, *parts)
+    handheld.step()
+    seen = [panel.image.tobytes()]
+    for name, value in (
+        ("screen.text", "large"),
+        ("screen.contrast", "high"),
+        ("screen.language", "de"),
+        ("screen.text", "normal"),
+    ):
+        handheld.apply(name, value)
+        handheld.step()
+        seen.append(panel.image.tobytes())
+    handheld.link.close()  # type: ignore[attr-defined]
+    assert len(set(seen)) == 5
+    assert handheld.display.shown and "Warte" in handheld.display.shown.text
