@@ -47,7 +47,7 @@ STRIKES: dict[str, tuple[str, int, str | None]] = {
     "clock-112": ("Bold", 112, "0123456789:exo"),
 }
 # Latin, Greek, Cyrillic; Vietnamese; stops, currencies, letterlike signs, arrows and mathematics
-SMOOTH = (
+SMOOTH: tuple[tuple[int, int], ...] = (
     (0x20, 0x180),
     (0x192, 0x193),
     (0x1A0, 0x1B1),
@@ -109,7 +109,7 @@ def strike(path: Path, pixels: int, letters: str | None) -> bytes:
         if code in present and unicodedata.category(chr(code)) not in ("Cc", "Cf", "Cn", "Zl", "Zp")
     ]
     for code in kept:
-        left, top, right, lower = face.getbbox(chr(code))
+        left, top, right, lower = (int(edge) for edge in face.getbbox(chr(code)))
         image = Image.new("L", (max(1, right - left), max(1, lower - top)))
         ImageDraw.Draw(image).text((-left, -top), chr(code), fill=255, font=face)
         box = image.getbbox() or (0, 0, 0, 0)
