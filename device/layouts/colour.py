@@ -78,6 +78,7 @@ class ColourPages(Sheet):
         faces = Faces(
             Face(f"{weight}-{body}", fonts),
             strong,
+            strong if large else Face(f"bold-{body}", fonts),
             strong,
             Face(f"{weight}-{note}", fonts),
             Face(f"{weight}-{21 if large else 18}", fonts),
@@ -469,19 +470,19 @@ class ColourPages(Sheet):
     def choice(self, brush: Brush, rect: Rect, view: View, number: int, colour: Colour) -> None:
         chosen = number == view.chosen
         brush.box(rect, self.c.surface, self.m.radius)
-        self._label(brush, rect, view.choices[number], self.c.ink)
+        self._label(brush, rect, view, number, self.c.ink)
         if chosen:  # a sign beside the colour of its frame
             brush.icon(rect[0] + 6, (rect[1] + rect[3] - 14) // 2, "prompt", 14, colour)
         if chosen and view.progress > 0:  # the letters are dark where the bar has come under them
             front = Brush(self.size, self.mode, colour)
-            self._label(front, rect, view.choices[number], self.c.on)
+            self._label(front, rect, view, number, self.c.on)
             brush.uncover(rect, front.image, self.m.radius, view.progress)
         brush.frame(rect, colour if chosen else self.c.edge, self.m.radius, 3 if chosen else 2)
 
-    def _label(self, brush: Brush, rect: Rect, text: str, colour: Colour) -> None:
-        gap = self.m.gap
+    def _label(self, brush: Brush, rect: Rect, view: View, number: int, colour: Colour) -> None:
+        text, gap = view.choices[number], self.m.gap
         room = rect[2] - rect[0] - 2 * gap
-        face = fitting(text, room - 12, self.f.strong, self.f.small)
+        face = fitting(text, room - 12, self.lettering(view), self.f.strong, self.f.small)
         y = (rect[1] + rect[3] - face.height) // 2
         if wide(text, face) + 24 <= room:
             brush.text(rect[0] + gap, y, text, face, colour, room, "c")

@@ -51,7 +51,7 @@ class PaperPages(Sheet):
         body = Face("medium-26", fonts, True, 29) if large else Face("medium-18", fonts, True, 20)
         note = Face("medium-18", fonts, True, 20)
         strong = Face("bold-18", fonts, True, 20)
-        faces = Faces(body, strong, strong, note, note, Face("clock-84", fonts, True))
+        faces = Faces(body, strong, strong, strong, note, note, Face("clock-84", fonts, True))
         inner = (4, 0, size[0] - 4, size[1])
         super().__init__(size, "1", Measures(inner, 21, 4, 7, 4, 2, 0), PAPER, faces, texts)
         self._last: tuple[View, Drawn] | None = None

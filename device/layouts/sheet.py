@@ -82,11 +82,12 @@ LEVELS = {
 
 @dataclass(frozen=True)
 class Faces:
-    """`body` is read; `title`, `strong` and `note` are a title, a choice, and what is read second; `small`
-    is for what would else be cut; `clock` has digits alone."""
+    """`body` is read; `title`, `strong` and `note` are a title, a choice, and what is read second; `big` is for
+    two choices that stand below each other, `small` for what would else be cut; `clock` has digits alone."""
 
     body: Face
     strong: Face
+    big: Face
     title: Face
     note: Face
     small: Face
@@ -221,12 +222,25 @@ class Sheet:
             self.choice(brush, rect, view, number, colour)
         return boxes[0][1] - self.m.gap
 
+    def lettering(self, view: View) -> Face:
+        """The face of the choices: as large as stands side by side, else of two below each other the big."""
+        for face in (self.f.big, self.f.strong):
+            if len(view.choices) > 1 and self._spare(view, face) >= 0:
+                return face
+        return self.f.big if len(view.choices) <= 2 else self.f.strong
+
+    def _spare(self, view: View, face: Face) -> int:
+        """Pixels that are left when all choices stand side by side."""
+        each = 2 * self.m.gap + self.m.sign
+        widths = sum(wide(text, face) + each for text in view.choices)
+        return self.width - widths - self.m.gap * (len(view.choices) - 1)
+
     def places(self, view: View) -> list[Rect]:
         """Where the choices stand that are in sight."""
-        face, gap = self.f.strong, self.m.gap
+        face, gap = self.lettering(view), self.m.gap
         count, height = len(view.choices), face.height + self.m.pad
         widths = [wide(text, face) + 2 * gap + self.m.sign for text in view.choices]
-        spare = self.width - sum(widths) - gap * (count - 1)
+        spare = self._spare(view, face)
         if spare >= 0 and count > 1:
             boxes, x = [], self.left
             for number, width in enumerate(widths):
