@@ -15,8 +15,6 @@ from exo.device.pages import Drawn, Pages, View
 from PIL import Image
 
 LEAST = (120, 60)  # dots that a page needs
-# panels whose glass has round corners: pixels that stay free across and down, on both sides
-ROUND = {(240, 280): (0, 20), (280, 240): (20, 0)}
 
 
 def scale(size: tuple[int, int]) -> int:
@@ -27,8 +25,7 @@ def scale(size: tuple[int, int]) -> int:
 def dots(size: tuple[int, int], paper: bool = False) -> tuple[int, int]:
     """The size in dots of the pages for a panel of `size` pixels. Paper is read nearby: as fine as it is."""
     factor = 1 if paper else scale(size)
-    free = ROUND.get(size, (0, 0))
-    return (size[0] - 2 * free[0]) // factor, (size[1] - 2 * free[1]) // factor
+    return size[0] // factor, size[1] // factor
 
 
 def fit(page: Image.Image, size: tuple[int, int], mode: str, paper: bool = False) -> Image.Image:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from exo.device.layouts.sheet import fitting, tail
 from exo.device.locale import Texts
 from exo.device.pages import Pages, Row, View
 from exo.device.strike import Face
+from exo.device.terminal import TerminalPanel, cells, tinted, tints
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageChops
@@ -283,6 +285,25 @@ def test_unknown_battery_is_not_drawn_as_empty() -> None:
         text = made.draw(View("idle", NOW, hint="Hold to talk")).text
         assert "0" not in text.split("\n")
         assert "0" in made.draw(View("idle", NOW, hint="Hold to talk", battery=0)).text.split("\n")
+
+
+def test_a_terminal_shows_a_colour_panel_in_its_colours() -> None:
+    made = layout("colour-240x240")
+    reading, writing = os.pipe()
+    panel = TerminalPanel((240, 240), "RGB", writing)
+    panel.show(made.draw(examples(made)["notice-warning"]).image)
+    rows = cells(panel.frame, braille=True)
+    assert (len(rows[0]), len(rows)) == (60, 30)
+    assert panel.colours is not None
+    colours = tints(panel.colours, 60, 30)
+    amber, white = 16 + 36 * 5 + 6 * 4 + 1, 231
+    assert colours[1][30] == amber
+    assert white in {colour for row in colours[10:20] for colour in row}
+    shown = tinted(rows[1], colours[1])
+    assert f"\x1b[38;5;{amber}m" in shown
+    assert re.sub(r"\x1b\[[0-9;]*m", "", shown) == rows[1]
+    for end in (reading, writing):
+        os.close(end)
 
 
 WORDS = st.text(max_size=60)
