@@ -102,7 +102,7 @@ def examples(layout: Layout) -> dict[str, View]:
             hint=texts("idle.hint"),
             battery=100,
             charging=True,
-            next_due=pick("Tea 14:20", "Tee 14:20"),
+            next_due=pick("14:20 Tea", "14:20 Tee"),
             pending=True,
         ),
         "idle-away": View(

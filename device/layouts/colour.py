@@ -331,7 +331,7 @@ class ColourPages(Sheet):
         if charging:
             brush.icon(x - 16, self._middle(16), "bolt", 16, colour)
             x -= 16
-        text, note = f"{percent}", self.f.note
+        text, note = f"{percent}%", self.f.note
         space = wide(text, note)
         x -= space + 4
         brush.text(x, self._middle(note.height), text, note, colour, space)

@@ -252,7 +252,7 @@ class PaperPages(Sheet):
             if view.charging:
                 x -= 14
                 brush.icon(x, y + 3, "bolt", 14, self.c.ink)
-            text = f"{view.battery}"
+            text = f"{view.battery}%"
             space = wide(text, self.f.note)
             x -= space + 2
             brush.text(x, y - 1, text, self.f.note, self.c.ink, space)
