@@ -127,7 +127,6 @@ def build(
 
     clock = SystemClock()
     paper = bool(getattr(screen, "paper", False))
-<<<<<<< HEAD
     fonts = Fonts()
 
     def lay_out(options: Mapping[str, object]) -> Layout:
@@ -136,14 +135,6 @@ def build(
         return layout_for(screen.size, screen.mode, paper, fonts, texts, large, high)
 
     options = {name: settings.origin(name)[0] for name in OFFERED}
-=======
-    pages = Pages(
-        dots(screen.size, paper),
-        Fonts(),
-        Texts(settings.text("screen.language")),
-        settings.text("screen.text") == "large",
-    )
->>>>>>> pages
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
         screen,

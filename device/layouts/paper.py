@@ -45,6 +45,8 @@ ICON = 18
 class PaperPages(Sheet):
     """The pages of one sheet of e-paper, looked at sideways. `large` letters are half as large again."""
 
+    fixed = ("screen.contrast",)  # black on white is all there is
+
     def __init__(
         self, size: tuple[int, int], fonts: Fonts, texts: Texts, large: bool = False
     ) -> None:
