@@ -16,6 +16,16 @@ class Button:
 
 
 @dataclass(frozen=True)
+class Gesture:
+    """What fingers did, as board/presses.py tells it: `kind` is down, up, press, hold, double, repeat,
+    chord or stuck; `name` is the key, of a chord its keys joined by `+`; `at` monotonic seconds."""
+
+    kind: str
+    name: str
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
 class Typed:
     """A line was typed instead of spoken."""
 
@@ -112,6 +122,7 @@ class Sync:
 
 Event = (
     Button
+    | Gesture
     | Typed
     | Wire
     | Link

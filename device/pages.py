@@ -20,16 +20,29 @@ BAR = 2  # pixels at the right for the position bar: one of space, one of bar
 
 
 @dataclass(frozen=True)
+class Row:
+    """One line of a list: `value` stands at the right, `icon` before the label; `marked` is the one in
+    force (the present session, the setting's value)."""
+
+    label: str
+    value: str = ""
+    icon: str = ""
+    marked: bool = False
+
+
+@dataclass(frozen=True)
 class View:
-    """All that a page depends on. `frame` counts animation steps; `lines` are laid out already."""
+    """All that a page depends on. `page` is the kind: off, starting, idle, listening, thinking, reply,
+    notice, list, card, entry, lock or progress. `frame` counts animation steps; `lines` are laid out
+    already."""
 
     page: str
     now: datetime.datetime
     title: str = ""
     text: str = ""
-    level: str = "info"  # of a notice: info, warning, error, timer
+    level: str = "info"  # of a notice: info, warning, error, timer; of a card: risk, question
     hint: str = ""
-    elapsed: int = 0  # seconds
+    elapsed: int = 0  # seconds; of a card and a lock: those that are left
     frame: int = 0
     levels: tuple[float, ...] = ()  # loudness 0 to 1, the newest last
     lines: tuple[Line, ...] = ()
@@ -40,6 +53,16 @@ class View:
     known: bool = False  # something remembered stands behind the reply: OK says what
     core: bool = True
     voice: bool = True
+    rows: tuple[Row, ...] = ()  # of a list; of an entry: the letters around the one chosen
+    chosen: int = 0  # number of the row, letter or choice; -1: none yet
+    choices: tuple[str, ...] = ()  # of a card
+    progress: float = 0.0  # 0 to 1: how far a hold or an import is; -1: unknown
+    filled: int = 0  # digits of a PIN that are entered
+    battery: int | None = None  # percent; None: not known
+    charging: bool = False
+    locked: bool = False
+    muted: bool = False
+    next_due: str = ""  # what rings next, with its time
 
 
 @dataclass(frozen=True)
