@@ -131,12 +131,18 @@ class PcSpeaker:
         self._rate = 0
         self._asked = 0.0  # monotonic time at which PortAudio last took samples
 
-    def play(self, pcm: bytes, rate: int) -> None:
+    @property
+    def stops(self) -> int:
+        return self._stops
+
+    def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
+        stops = self._stops if since is None else since
         if self._stream is None or rate != self._rate:
             self.drain()
             self._open(rate)
         with self._changed:
-            stops = self._stops
+            if stops != self._stops:
+                return
             self._waiting += pcm
             while len(self._waiting) > 2 * rate * AHEAD and self._stops == stops:
                 self._changed.wait(0.5)
