@@ -115,8 +115,19 @@ def build(
     )
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
-    ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
-    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
+    language = settings.text("voice.language")
+    ear = Ear(models, microphone, handheld.post, language, settings.number("listen.pause"))
+    voice = Voice(
+        models,
+        speaker,
+        handheld.post,
+        settings.text("voice.backend"),
+        language,
+        volume=settings.count("voice.volume"),
+        muted=bool(settings.origin("voice.mute")[0]),
+        sounds=settings.text("sounds") == "on",
+    )
+    handheld.listen_mode = settings.text("listen.mode")
     handheld.attach(ear, voice, link)
     buttons.listen(lambda name, down: handheld.post(Button(name, down)))
     link.start()

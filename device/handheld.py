@@ -28,6 +28,7 @@ from exo.device.wire import Notice
 SHORT = 0.3  # seconds: a press that is shorter is no recording
 FRAME = 0.1  # seconds between two steps of an animation
 REPEAT = (0.4, 0.12)  # seconds until a held arrow repeats, and between repeats
+LOUD = 1.5  # seconds for which "too loud" is shown
 READ = 15.0  # letters a second that a notice stays, beside NOTICE seconds
 NOTICE = 4.0
 ARROWS = {"up": -1, "down": 1}
@@ -77,6 +78,9 @@ class Handheld:
         self.models_up: bool | None = None
         self._ticket = 0  # of the present question
         self.levels: deque[float] = deque(maxlen=128)
+        self.listen_mode = "auto"  # or hold, tap: what ends a recording
+        self._tapped = False  # the recording ends by itself
+        self.clipped = -1.0  # monotonic time at which the microphone was last too loud
         self._barged = False  # the press that records has stopped something
         self.turn_error = ""
         self.notice = Notice("info", "")
@@ -155,6 +159,16 @@ class Handheld:
         return self.machine.state in ("listening", "thinking") or self.reply.active
 
     @property
+    def ending(self) -> str:
+        """What ends the recording under way: hint (the release), tap or toggle (a second press)."""
+        return ("toggle" if self.toggles else "tap") if self._tapped else "hint"
+
+    @property
+    def too_loud(self) -> bool:
+        """Whether the microphone clipped a moment ago."""
+        return self.clock.monotonic() - self.clipped < LOUD if self.clipped >= 0 else False
+
+    @property
     def _pending(self) -> int:
         return self.events.qsize()
 
@@ -175,6 +189,11 @@ class Handheld:
             case ev.Level():
                 if event.ticket == self._ticket:
                     self.levels.append(event.value)
+                    self.clipped = self.clock.monotonic() if event.clipped else self.clipped
+            case ev.SpeechEnded():
+                self._speech_ended(event)
+            case ev.Silence():
+                self._silence(not self.voice.muted if event.on is None else event.on)
             case ev.Heard():
                 self._hear(event)
             case ev.Deaf():
@@ -196,11 +215,15 @@ class Handheld:
     def _button(self, name: str, down: bool) -> None:
         if not down:
             self._held = None
-            if name == "talk" and self.machine.state == "listening":
+            if name == "talk" and self.machine.state == "listening" and not self._tapped:
                 self._release()
             return
-        if name == "talk":
+        if name == "talk" and self._tapped and self.machine.state == "listening":
+            self._finish()
+        elif name == "talk":
             self._talk()
+        elif name == "mute":
+            self._silence(not self.voice.muted)
         elif name == "back":
             self._back()
         elif name == "ok":
@@ -218,15 +241,19 @@ class Handheld:
         self._ticket += 1
         self.levels.clear()
         self.machine.fire("talk")
+        # a terminal tells no release: what is pressed there is a tap
+        self._tapped = self.listen_mode == "tap" or (self.toggles and self.listen_mode == "auto")
+        self.clipped = -1.0
         self.ear.start(self._ticket)
+        self.voice.chime("listen")
         self.link.prefill()
 
     def _release(self) -> None:
         if self.machine.elapsed >= SHORT:
-            self._trace("released")
-            self.heard = ""
-            self.ear.finish()
-            self.machine.fire("release")
+            self._finish()
+            return
+        if not self._barged and self.listen_mode == "auto":
+            self._tapped = True
             return
         self.ear.cancel()
         if self._barged:  # a tap while it spoke: it was to be quiet, no more
@@ -240,6 +267,30 @@ class Handheld:
                 Notice("info", self.texts("hint.toggle" if self.toggles else "hint.short")),
                 aloud=False,
             )
+
+    def _finish(self) -> None:
+        """All that was to be said is said."""
+        self._trace("released")
+        self.heard = ""
+        self.ear.finish()
+        self.machine.fire("release")
+        self.voice.chime("heard")
+
+    def _speech_ended(self, event: ev.SpeechEnded) -> None:
+        if event.ticket != self._ticket or self.machine.state != "listening":
+            return
+        if event.why == "cut" or (event.why == "pause" and self._tapped):
+            self._finish()
+        elif event.why == "nothing" and self._tapped:
+            self.ear.cancel()
+            self._say_notice("short", Notice("info", self.texts("heard.nothing")), aloud=False)
+
+    def _silence(self, on: bool) -> None:
+        """Mute, at once; what was being spoken can be read."""
+        self.voice.mute(on)
+        self._notice_voice = 0
+        if on and self.reply.voice and self.reply.mute(self.reply.voice):
+            self.rest()
 
     def _back(self) -> None:
         state = self.machine.state
@@ -292,6 +343,8 @@ class Handheld:
             self.machine.fire("release")
         self.models_up = True
         self._trace("heard")
+        if event.fault:
+            self.notices.append(Notice("error", self.texts("error.microphone", why=event.fault)))
         if event.text:
             self.machine.touch()
             self._ask(event.text, "voice")
@@ -359,6 +412,7 @@ class Handheld:
     def fail(self, why: str) -> None:
         """Something the person waited for came to nothing."""
         self._stop_all()
+        self.voice.chime("error")
         self._say_notice("failed", Notice("error", why), aloud=False)
 
     def _say_notice(self, trigger: str, notice: Notice, aloud: bool = True) -> None:

@@ -136,8 +136,8 @@ def _german(number: int, counted: str) -> str:
         return head + (_german(rest, counted) if rest else "")
     power = (len(str(number)) - 1) // 3
     high, rest = divmod(number, 1000**power)
-    one, many = _DE_LARGE[power - 2]
-    words = f"{_german(high, 'f')} {one if high == 1 else many}"
+    name = _DE_LARGE[power - 2][high > 1]
+    words = f"{_german(high, 'f')} {name}"
     return words + (f" {_german(rest, counted)}" if rest else "")
 
 
@@ -165,8 +165,8 @@ def _spanish(number: int, counted: str) -> str:
         return head + (f" {_spanish(rest, counted)}" if rest else "")
     power = 10**6 if number < 10**12 else 10**12
     high, rest = divmod(number, power)
-    one, many = ("millón", "millones") if power == 10**6 else ("billón", "billones")
-    words = f"{_spanish(high, 'm')} {one if high == 1 else many}"
+    names = ("millón", "millones") if power == 10**6 else ("billón", "billones")
+    words = f"{_spanish(high, 'm')} {names[high > 1]}"
     return words + (f" {_spanish(rest, counted)}" if rest else "")
 
 

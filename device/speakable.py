@@ -244,8 +244,8 @@ def _markup(text: str, signs: _Words) -> str:
             cells = (cell.strip() for cell in line.split("|"))
             line = ", ".join(cell for cell in cells if cell)
         # marks around words; 2*3 and snake_case are none
-        line = re.sub(r"(?<!\w)(\*{1,3}|_{1,3}|~~)(?=\S)(.+?)(?<=\S)\1(?!\w)", r"\2", line)
-        line = re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"\1", line).replace("`", "")
+        line = re.sub(r"(?<!\w)(\*{1,3}|_{1,3}|~~)(?=\S)(.{1,400}?)(?<=\S)\1(?!\w)", r"\2", line)
+        line = re.sub(r"\*\*(?=\S)(.{1,400}?)(?<=\S)\*\*", r"\1", line).replace("`", "")
         lines.append(line.strip())
     said = [line if line[-1] in ".!?,;:…。！？、" else f"{line}." for line in lines if line]
     if len(said) == 1 and lines:  # a sentence keeps the end that it had

@@ -35,13 +35,16 @@ def _idle(device: Handheld) -> View:
         device.clock.local().replace(second=0, microsecond=0),
         hint=hint,
         pending=bool(device.notices),
+        muted=device.voice.muted,
         core=device.core_up is not False,
         voice=device.models_up is not False and device.voice.on and device.muted is None,
     )
 
 
 def _listening(device: Handheld) -> View:
-    hint = device.texts("listening.toggle" if device.toggles else "listening.hint")
+    hint = device.texts(f"listening.{device.ending}")
+    if device.too_loud:
+        hint = device.texts("listening.loud")
     seconds = int(device.machine.elapsed)
     levels = tuple(device.levels)
     return View("listening", _NEVER, hint=hint, elapsed=seconds, levels=levels)

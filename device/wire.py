@@ -112,5 +112,7 @@ def _notice(device: Handheld, body: dict[str, Any]) -> None:
     if level == "error" and device.reply.streaming:
         device.turn_error = text  # the end of the turn follows and shows it
     elif text:
-        level = "timer" if code in BELLS else level
+        if code in BELLS:
+            level = "timer"
+            device.voice.chime("timer")
         device.notices.append(Notice(level if level in (*LEVELS, "timer") else "info", text))

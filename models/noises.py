@@ -71,24 +71,24 @@ def _time(count: int) -> Any:
     return np.arange(count) / RATE
 
 
-def _silence(random: Random, count: int) -> Samples:
+def _silence(random: Random, count: int) -> Any:
     return random.choice([-1.0, 0.0, 0.0, 1.0], count).astype("float32")
 
 
-def _hum(random: Random, count: int) -> Samples:
+def _hum(random: Random, count: int) -> Any:
     import numpy as np
 
     mains, time = random.choice([50.0, 60.0]), _time(count)
     parts = [random.uniform(0.1, 1) / n for n in range(1, 9)]
     tones = (part * np.sin(2 * np.pi * mains * n * time) for n, part in enumerate(parts, 1))
-    return np.asarray(sum(tones) + 0.01 * random.normal(size=count))
+    return sum(tones) + 0.01 * random.normal(size=count)
 
 
-def _white(random: Random, count: int) -> Samples:
+def _white(random: Random, count: int) -> Any:
     return random.normal(size=count)
 
 
-def _coloured(random: Random, count: int, slope: float, low: float = 20.0) -> Samples:
+def _coloured(random: Random, count: int, slope: float, low: float = 20.0) -> Any:
     """Noise whose power falls with frequency: slope 1 is pink, 2 brown."""
     import numpy as np
 
@@ -97,20 +97,20 @@ def _coloured(random: Random, count: int, slope: float, low: float = 20.0) -> Sa
     return np.fft.irfft(bands / hertz ** (slope / 2), count)
 
 
-def _pink(random: Random, count: int) -> Samples:
+def _pink(random: Random, count: int) -> Any:
     return _coloured(random, count, 1.0)
 
 
-def _note(hertz: float, seconds: float, bright: float, vibrato: float = 0.0) -> Samples:
+def _note(hertz: float, seconds: float, bright: float, vibrato: float = 0.0) -> Any:
     import numpy as np
 
     time = _time(int(seconds * RATE))
     phase = 2 * np.pi * hertz * time + vibrato * np.sin(2 * np.pi * 5.5 * time)
     tone = sum(bright**n * np.sin((n + 1) * phase) for n in range(8) if (n + 1) * hertz < RATE / 2)
-    return np.asarray(tone * np.minimum(1, time / 0.02) * np.exp(-time * 1.5 / seconds))
+    return tone * np.minimum(1, time / 0.02) * np.exp(-time * 1.5 / seconds)
 
 
-def _laid(count: int, parts: Iterator[tuple[float, Samples]]) -> Samples:
+def _laid(count: int, parts: Iterator[tuple[float, Any]]) -> Any:
     """Sounds laid over each other, each at its second."""
     import numpy as np
 
@@ -122,8 +122,8 @@ def _laid(count: int, parts: Iterator[tuple[float, Samples]]) -> Samples:
     return out
 
 
-def _chords(random: Random, count: int) -> Samples:
-    def parts() -> Iterator[tuple[float, Samples]]:
+def _chords(random: Random, count: int) -> Any:
+    def parts() -> Iterator[tuple[float, Any]]:
         bright, beat = random.uniform(0.2, 0.7), random.uniform(0.4, 1.0)
         for n in range(int(count / RATE / beat) + 1):
             root = 110 * 2 ** (random.integers(0, 24) / 12)
@@ -133,10 +133,10 @@ def _chords(random: Random, count: int) -> Samples:
     return _laid(count, parts())
 
 
-def _melody(random: Random, count: int) -> Samples:
+def _melody(random: Random, count: int) -> Any:
     """One line in the range of a singing voice, with vibrato."""
 
-    def parts() -> Iterator[tuple[float, Samples]]:
+    def parts() -> Iterator[tuple[float, Any]]:
         second, bright = 0.0, random.uniform(0.4, 0.8)
         while second < count / RATE:
             length = random.choice([0.2, 0.3, 0.4, 0.6])
@@ -147,10 +147,10 @@ def _melody(random: Random, count: int) -> Samples:
     return _laid(count, parts())
 
 
-def _beats(random: Random, count: int) -> Samples:
+def _beats(random: Random, count: int) -> Any:
     import numpy as np
 
-    def parts() -> Iterator[tuple[float, Samples]]:
+    def parts() -> Iterator[tuple[float, Any]]:
         beat = 60 / random.uniform(80, 150) / 2
         time = _time(int(0.2 * RATE))
         for n in range(int(count / RATE / beat) + 1):
@@ -164,10 +164,10 @@ def _beats(random: Random, count: int) -> Samples:
     return _laid(count, parts())
 
 
-def _typing(random: Random, count: int) -> Samples:
+def _typing(random: Random, count: int) -> Any:
     import numpy as np
 
-    def parts() -> Iterator[tuple[float, Samples]]:
+    def parts() -> Iterator[tuple[float, Any]]:
         second = 0.1
         while second < count / RATE:
             time = _time(int(0.03 * RATE))
@@ -179,7 +179,7 @@ def _typing(random: Random, count: int) -> Samples:
     return _laid(count, parts()) + 0.001 * random.normal(size=count)
 
 
-def _breath(random: Random, count: int) -> Samples:
+def _breath(random: Random, count: int) -> Any:
     import numpy as np
 
     time, pace = _time(count), random.uniform(0.2, 0.5)
@@ -188,22 +188,22 @@ def _breath(random: Random, count: int) -> Samples:
     hertz = np.fft.rfftfreq(count, 1 / RATE)
     middle = random.uniform(500, 1800)
     air = np.fft.irfft(bands * np.exp(-(((hertz - middle) / 900) ** 2)), count)
-    return np.asarray(air * swell + 0.01 * random.normal(size=count))
+    return air * swell + 0.01 * random.normal(size=count)
 
 
-def _fan(random: Random, count: int) -> Samples:
+def _fan(random: Random, count: int) -> Any:
     import numpy as np
 
     blade, time = random.uniform(60, 160), _time(count)
     tone = sum(np.sin(2 * np.pi * blade * n * time) / n for n in range(1, 5))
     air = _coloured(random, count, 2.0, 80.0)
-    return np.asarray(air / np.std(air) + 0.3 * tone)
+    return air / np.std(air) + 0.3 * tone
 
 
-def _knocks(random: Random, count: int) -> Samples:
+def _knocks(random: Random, count: int) -> Any:
     import numpy as np
 
-    def parts() -> Iterator[tuple[float, Samples]]:
+    def parts() -> Iterator[tuple[float, Any]]:
         for _ in range(random.integers(2, 12)):
             time = _time(int(0.25 * RATE))
             thump = np.sin(2 * np.pi * random.uniform(70, 300) * time) * np.exp(-time * 30)
@@ -215,21 +215,21 @@ def _knocks(random: Random, count: int) -> Samples:
     return _laid(count, parts()) + 0.0005 * random.normal(size=count)
 
 
-def _whistle(random: Random, count: int) -> Samples:
+def _whistle(random: Random, count: int) -> Any:
     import numpy as np
 
     knots = random.uniform(600, 2400, 12)
     hertz = np.interp(_time(count), np.linspace(0, count / RATE, 12), knots)
     swell = np.interp(_time(count), np.linspace(0, count / RATE, 12), random.uniform(0, 1, 12))
     tone = np.sin(2 * np.pi * np.cumsum(hertz) / RATE)
-    return np.asarray(tone * swell + 0.02 * random.normal(size=count))
+    return tone * swell + 0.02 * random.normal(size=count)
 
 
-def _voice(random: Random, count: int) -> Samples:
+def _voice(random: Random, count: int) -> Any:
     """Sentences backwards, joined until they fill the clip."""
     import numpy as np
 
-    said: list[Samples] = []
+    said: list[Any] = []
     voice, pace = str(random.choice(VOICES)), int(random.integers(140, 200))
     while sum(map(len, said)) < count:
         text = str(random.choice(table()["speech"]["television"]))
@@ -237,11 +237,10 @@ def _voice(random: Random, count: int) -> Samples:
     return np.concatenate(said)[:count]
 
 
-def _babble(random: Random, count: int) -> Samples:
-    import numpy as np
+def _babble(random: Random, count: int) -> Any:
 
     voices = [_voice(random, count) for _ in range(3)]
-    return np.asarray(sum(voices) + 0.02 * _pink(random, count))
+    return sum(voices) + 0.02 * _pink(random, count)
 
 
 MAKERS: dict[str, Callable[[Any, int], Any]] = {

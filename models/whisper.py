@@ -151,8 +151,8 @@ class Whisper:
 
 def agreement(one: str, other: str) -> float:
     """How much of two texts is the same words in the same order, 0 to 1."""
-    words = [re.findall(r"\w+", text.lower()) for text in (one, other)]
-    return difflib.SequenceMatcher(None, *words, autojunk=False).ratio()
+    first, second = (re.findall(r"\w+", text.lower()) for text in (one, other))
+    return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
 
 
 def _loops(text: str) -> bool:

@@ -85,8 +85,8 @@ SPANISH = [
 @pytest.mark.parametrize(
     ("language", "text", "said"),
     [
-        (l, *row)
-        for l, rows in zip(LANGUAGES, (ENGLISH, GERMAN, SPANISH), strict=True)
+        (language, *row)
+        for language, rows in zip(LANGUAGES, (ENGLISH, GERMAN, SPANISH), strict=True)
         for row in rows
     ],
 )
