@@ -12,7 +12,9 @@ MICROPHONE_RATE = 16_000  # samples a second, mono, signed 16 bit little-endian
 
 
 class Buttons(Protocol):
-    """Buttons by the names of the profile. Debounced: each change is told once."""
+    """Buttons by the `names` of the profile. Debounced: each change is told once."""
+
+    names: tuple[str, ...]
 
     def listen(self, callback: Callable[[str, bool], None]) -> None:
         """Call `callback(name, down)` on every change, from any thread."""

@@ -30,6 +30,7 @@ from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.device.events import Quit
 from exo.device.launch import Services
+from exo.device.system import finish_reset
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
@@ -103,7 +104,10 @@ def build(
     from exo.device.link import Exod
     from exo.device.locale import Texts
     from exo.device.pages import Pages
+    from exo.device.pin import Pin
+    from exo.device.settings import OFFERED
     from exo.device.states import DEADLINES, Machine
+    from exo.device.system import System
     from exo.device.voice import Voice
 
     clock = SystemClock()
@@ -111,24 +115,24 @@ def build(
     pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
-        screen, pages, clock, machine, settings.number("screen.linger"), toggles, _tracer(trace)
+        screen,
+        pages,
+        clock,
+        machine,
+        settings.number("screen.linger"),
+        toggles,
+        _tracer(trace),
+        buttons.names,
+        {name: settings.origin(name)[0] for name in OFFERED},
+        Pin(home.state / "pin", clock),
     )
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
     language = settings.text("voice.language")
     ear = Ear(models, microphone, handheld.post, language, settings.number("listen.pause"))
-    voice = Voice(
-        models,
-        speaker,
-        handheld.post,
-        settings.text("voice.backend"),
-        language,
-        volume=settings.count("voice.volume"),
-        muted=bool(settings.origin("voice.mute")[0]),
-        sounds=settings.text("sounds") == "on",
-    )
-    handheld.listen_mode = settings.text("listen.mode")
-    handheld.attach(ear, voice, link)
+    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"), language)
+    system = System(home, settings.text("board"), handheld.texts, lambda: handheld.post(Quit()))
+    handheld.attach(ear, voice, link, system)
     buttons.listen(lambda name, down: handheld.post(Button(name, down)))
     link.start()
     return handheld
@@ -231,6 +235,8 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
 def _alone(home: Home) -> Iterator[None]:
     """One handheld a home: two would answer the same question."""
     home.make()
+    if finish_reset(home):
+        home.make()
     lock = ProcessLock(home.lock_file("device"), "exo-device")
     try:
         yield

@@ -128,6 +128,14 @@ class Silence:
 
 
 @dataclass(frozen=True)
+class Battery:
+    """What the battery says: `percent` None when that is not known."""
+
+    percent: int | None
+    charging: bool = False
+
+
+@dataclass(frozen=True)
 class Quit:
     """Go dark and end."""
 
@@ -154,6 +162,7 @@ Event = (
     | Spoken
     | Mute
     | Silence
+    | Battery
     | Quit
     | Sync
 )

@@ -3,7 +3,8 @@ event. A test puts its own parts here."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 
 class EarPort(Protocol):
@@ -19,6 +20,10 @@ class VoicePort(Protocol):
 
     @property
     def on(self) -> bool: ...
+
+    volume: float
+    sounds: bool
+
     @property
     def muted(self) -> bool: ...
     def mute(self, on: bool) -> None: ...
@@ -38,3 +43,15 @@ class LinkPort(Protocol):
     def why(self, ticket: int, id_: str) -> None: ...
     def prefill(self) -> None: ...
     def interrupt(self) -> None: ...
+    def call(self, kind: str, ticket: int, command: str, body: dict[str, Any]) -> None: ...
+    def switch(self, session: str) -> None: ...
+
+
+class SystemPort(Protocol):
+    """The machine around the handheld (device.system.System). `actions` are what it can do, of restart,
+    off and reset; each may raise an ExoError."""
+
+    actions: dict[str, Callable[[], None]]
+
+    def storage(self) -> str: ...
+    def about(self) -> str: ...

@@ -244,6 +244,7 @@ class Terminal:
             if self.handheld.machine.state == "listening":
                 self.buttons.release(name)
             else:
+                self.buttons.release(name)  # it may have ended by itself since it went down
                 self.buttons.hold(name)
             return
         self.buttons.hold(name)

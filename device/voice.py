@@ -58,16 +58,12 @@ class Voice:
         post: Callable[[Event], None],
         backend: str = "piper",
         language: str = "en",
-        *,
-        volume: int = 100,
-        muted: bool = False,
-        sounds: bool = True,
     ) -> None:
-        """`backend` is piper, espeak or off; `language` that of the texts; `volume` 0 to 100; `sounds`
-        whether tones are played. Volume and sounds may be set at any time, `mute` mutes."""
+        """`backend` is piper, espeak or off; `language` that of the texts. `volume` (0 to 100) and
+        `sounds` (whether tones are played) may be set at any time."""
         self._models, self._speaker, self._post, self._backend = models, speaker, post, backend
-        self.language, self.volume, self.sounds = language, volume, sounds
-        self._muted = muted
+        self.language = language
+        self.volume, self.sounds, self._muted = 100.0, True, False
         self._ticket = 0
         self._stops = speaker.stops  # of the speaker, when the present ticket began
         self._lock = threading.Lock()

@@ -81,6 +81,13 @@ TABLE = (
     Setting("audio.microphone", "", "", "part of the microphone's name (empty: the system's)"),
     Setting("audio.speaker", "", "", "part of the speaker's name (empty: the system's)"),
     Setting("screen.language", "en", "", "language of the screens", choices=("en", "de")),
+    Setting("screen.brightness", 100, "%", "brightness of the screen", 5, 100),
+    Setting(
+        "screen.sleep", 120.0, "s", "the screen goes dark after this rest (0: never)", 0, 86400
+    ),
+    Setting("screen.text", "normal", "", "size of letters", choices=("normal", "large")),
+    Setting("screen.contrast", "normal", "", "contrast of pages", choices=("normal", "high")),
+    Setting("lock.sleep", True, "", "a PIN that is set is asked for after the screen was dark"),
     Setting("screen.linger", 10.0, "s", "a finished reply stays on the screen this long", 1, 600),
 )
 BY_NAME = {row.name: row for row in TABLE}

@@ -51,7 +51,7 @@ def views(page: Pages) -> dict[str, View]:
             texts(f"notice.{level}"),
             text,
             level,
-            texts("notice.hint"),
+            texts("notice.hint", ok="OK"),
             lines=lines,
             scroll=sum(line.height for line in lines[:first]),
         )
@@ -205,7 +205,7 @@ def test_hints_and_titles_fit_their_line(language: str) -> None:
     for name in ("listening.hint", "listening.toggle", "starting.exod", "thinking.hearing"):
         assert canvas.length(words[name]) <= 128, words[name]
     for name in ("info", "warning", "error", "timer"):
-        room = 128 - 13 - canvas.length(words["notice.hint"])
+        room = 128 - 13 - canvas.length(words["notice.hint"].format(ok="OK"))
         assert canvas.length(words[f"notice.{name}"]) <= room, words[f"notice.{name}"]
 
 
