@@ -201,7 +201,9 @@ class Pcm:
             return BoardError(
                 what, f"another program holds it{_holder(status)}", "end that program"
             )
-        if code in (-errno.ENODEV, -errno.ENOENT, -errno.EBADFD, -errno.EIO):
+        if code == -errno.ENOENT:
+            return BoardError(what, "it is not there", f"plug it in, or set audio.{part}")
+        if code in (-errno.ENODEV, -errno.EBADFD, -errno.EIO):
             return BoardError(what, f"the {part} was unplugged", "plug it in again")
         if code == -errno.EACCES:
             return BoardError(what, "it is not allowed", "add your user to the group audio")

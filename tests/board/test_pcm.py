@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import array
 import math
+import struct
 import wave
 from pathlib import Path
 

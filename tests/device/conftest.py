@@ -229,6 +229,14 @@ class Parts:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
         self.session, self.on, self.ticket = "s1", True, 0
+        self.muted, self.volume, self.sounds = False, 100.0, True
+        self.chimes: list[str] = []
+
+    def chime(self, name: str) -> None:
+        self.chimes.append(name)
+
+    def mute(self, on: bool) -> None:
+        self.muted, self.on = on, not on
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args: self.told.append((name, *args))

@@ -245,8 +245,10 @@ expect stopped
 press back
 wait idle 5
 press talk 100
-wait notice 5
-expect Hold the button
+wait listening 5
+expect Tap again
+wait notice 10
+expect I heard nothing
 press ok
 wait idle 5
 hold talk
