@@ -109,6 +109,11 @@ class LocalBackend:
         language = language or self._settings.text("voice.language")
         language = "" if language == "auto" else language.split("-")[0].lower()
         row = self.catalog.resolve("transcription")
+        if words and language and row.languages and language not in row.languages:
+            hears = ", ".join("English" if each == "en" else each for each in row.languages)
+            why = f"the model that is installed hears {hears} alone, not {language!r}"
+            do = f"set voice.language = {row.languages[0]}, or install a larger model"
+            raise BadRequest("listen", why, do)
         if words:
             await asyncio.to_thread(self.catalog.require, row)
         stack = AsyncExitStack()
