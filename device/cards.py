@@ -248,7 +248,8 @@ class Approval(Card):
         parts = [str(body.get("summary", "")), f"{texts('card.tool')}: {body.get('tool', '')}"]
         if isinstance(args, dict):
             parts += [f"{name}: {_short(value)}" for name, value in args.items()]
-        super().__init__(device, asked, texts("card.title"), "\n".join(filter(None, parts)))
+        title = texts("card.title" if "back" in device.fingers.names else "card.ask")
+        super().__init__(device, asked, title, "\n".join(filter(None, parts)))
         # allow_always is a rule for what is not seen yet: only where exod says that it may be
         self._always = body.get("always") is True
 
@@ -256,7 +257,7 @@ class Approval(Card):
     def choices(self) -> tuple[str, ...]:
         texts, ok = self.device.texts, self.device.label(self.device.fingers.ok)
         always = (texts("card.always", ok=ok),) if self._always else ()
-        return (texts("card.allow", ok=ok), texts("card.deny"), *always)
+        return (texts("card.allow", ok=ok), texts("card.deny", ok=ok), *always)
 
     @property
     def growing(self) -> float:
@@ -277,7 +278,8 @@ class Approval(Card):
 
     def said(self, text: str) -> None:
         """Words deny, and nothing else."""
-        if set(re.findall(r"[^\W\d_]+", text.lower())) & set(self.device.texts("card.no").split()):
+        words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)*", text.lower().replace("’", "'"))
+        if set(words) & set(self.device.texts("card.no").split()):
             self.device.cards.answer(self.asked, "deny")
         else:
             self.hint = self.device.texts("card.words")

@@ -52,6 +52,7 @@ class Fingers:
             return False
         now = self._clock.monotonic()
         self._down[name] = _Press(now, now + REPEAT[0])
+        self._tapped = {each: at for each, at in self._tapped.items() if each == name}
         return True
 
     def doubled(self, name: str) -> bool:

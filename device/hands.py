@@ -25,6 +25,7 @@ class Hands:
 
     def __init__(self, device: Handheld) -> None:
         self._device = device
+        self._again = False  # the press of talk that is under way follows a tap closely
 
     def button(self, name: str, down: bool) -> None:
         """A key went down or up."""
@@ -42,9 +43,7 @@ class Hands:
         device.wake()
         if device.page is not None or device.machine.state in RESTS:
             device.notices.hush()
-        if name == "talk" and fingers.doubled(name):
-            self._doubled()
-        elif name == "talk":
+        if name == "talk":
             self._talk()
         elif name == "menu":
             self._menu()
@@ -54,11 +53,10 @@ class Hands:
             self._key(name)
 
     def gesture(self, kind: str, name: str) -> None:
-        """What only several presses or keys say; the rest is read off the keys themselves, as a page has
-        to see a hold while it grows."""
-        fingers = self._device.fingers
-        if kind == "double" and name == "talk" and fingers.spend(name):
-            self._doubled()
+        """A second word on what the keys say themselves: they are read here, since a page has to see a
+        hold while it grows, and talk has to record before it is known to be pressed twice."""
+        if kind == "double" and name == "talk" and not self._records:
+            self._twice()
         elif kind == "stuck":
             self.button(name, False)
 
@@ -85,16 +83,26 @@ class Hands:
         return self._device.fingers.ok == "ok" or self._device.machine.state in VIEWS
 
     def _talk(self) -> None:
-        state = self._device.machine.state
-        if state in LOCKED and state in VIEWS:
+        device = self._device
+        state, self._again = device.machine.state, device.fingers.doubled("talk")
+        if state == "listening" and self._again:  # the first of the two taps began to listen
+            device.fingers.spend("talk")
+            device.talk.back()
+            self._menu()
+        elif state in LOCKED and state in VIEWS:
             self._key("ok")
         elif self._records:
-            self._device.talk.press()
+            device.talk.press()
+        elif self._again:
+            self._twice()
 
     def _released(self, name: str, seconds: float | None) -> None:
         device = self._device
         if name == "talk" and device.machine.state == "listening":
-            device.talk.release()
+            if self._again and device.machine.elapsed < SHORT and not device.talk.aside:
+                self._menu()
+            else:
+                device.talk.release()
         elif seconds is None or seconds >= HOLD:
             return
         elif name == "ok":
@@ -102,15 +110,10 @@ class Hands:
         elif name == "talk" and not self._records:
             self._key("down" if device.fingers.lone else "ok")
 
-    def _doubled(self) -> None:
-        device = self._device
-        device.fingers.spend("talk")
-        if device.machine.state == "listening":  # the first of the two taps began to listen
-            device.talk.back()
-        if device.page is not None:
+    def _twice(self) -> None:
+        """Talk twice where it chooses: back."""
+        if self._device.page is not None and self._device.fingers.spend("talk"):
             self._key("back")
-        else:
-            self._menu()
 
     def _menu(self) -> None:
         device = self._device

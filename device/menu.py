@@ -77,14 +77,16 @@ class Known:
         return ""
 
 
-def left(device: Handheld, due: int) -> str:
-    """`4:59` for what is due within the hour, the time of day within a day, else day and time."""
+def left(device: Handheld, due: int, whole: bool = False) -> str:
+    """`4:59` for what is due within the hour, the time of day within a day, else the day, `whole` with
+    its time."""
     seconds = max(0, -(-(due - device.clock.now_ms()) // 1000))
     if seconds < 3600:
         return f"{seconds // 60}:{seconds % 60:02d}"
     at = device.clock.local(due)
     time = at.strftime("%H:%M")
-    return time if seconds < DAY else f"{device.texts.date(at)} {time}"
+    day = device.texts.date(at)
+    return time if seconds < DAY else f"{day} {time}" if whole else day
 
 
 def menu(device: Handheld) -> ListPage:
@@ -157,7 +159,7 @@ def due(device: Handheld, parent: Page) -> ListPage:
         found = []
         for row in device.known.due or []:
             label = str(row.get("label") or texts(f"due.{_kind(row)}"))
-            asked = f"{label}\n{left(device, row['due'])}"
+            asked = f"{label}\n{left(device, row['due'], whole=True)}"
             confirm = Confirm(device, texts("due.cancel"), asked, partial(cancel, row), page)
             icon = "bell" if _kind(row) == "timer" else "clock"
             found.append(Item(label, partial(device.go, confirm), left(device, row["due"]), icon))

@@ -169,23 +169,29 @@ class Pages:
     def _list(self, canvas: Canvas, view: View) -> None:
         count = len(view.rows)
         self._status(canvas, view.title, f"{view.chosen + 1}/{count}" if count else "", icon="")
-        fit = self.room[1] // ROW
-        first = min(max(0, view.chosen - fit // 2), max(0, count - fit))
+        heights = [self._height(canvas, row) for row in view.rows]
+        first, end = _window(heights, view.chosen, self.room[1])
         inset = 10 if any(row.icon or row.marked for row in view.rows) else 1
-        for number, row in enumerate(view.rows[first : first + fit], first):
-            y = TOP + ROW * (number - first)
-            room = self.room[0] - inset - 1
+        y = TOP
+        for number in range(first, end):
+            row, room = view.rows[number], self.room[0] - inset - 1
+            base = y + heights[number] - ROW
             if row.value:
-                wide = min(canvas.length(row.value), room // 2)
-                canvas.text(self.room[0] - 1 - wide, y, row.value, room=wide)
+                wide = min(canvas.length(row.value), 2 * room // 3)
+                canvas.text(self.room[0] - 1 - wide, base, row.value, room=wide)
                 room -= wide + 4
             if row.icon or row.marked:
-                canvas.icon(1, y + 1, row.icon or "marked")
-            canvas.text(inset, y, row.label, room=room)
+                canvas.icon(1, base + 1, row.icon or "marked")
+            canvas.text(inset, base, row.label, room=room)
             if number == view.chosen:
-                canvas.invert((0, y, self.room[0], y + ROW))
-        if count > fit:
-            _bar(canvas, TOP, fit * ROW, first * ROW, count * ROW)
+                canvas.invert((0, y, self.room[0], y + heights[number]))
+            y += heights[number]
+        if end - first < count:
+            _bar(canvas, TOP, self.room[1], sum(heights[:first]), sum(heights))
+
+    def _height(self, canvas: Canvas, row: Row) -> int:
+        """Pixels of a row: glyphs that are no letters need more."""
+        return max([ROW, *(canvas.measure(each)[1] for each in clusters(row.label[:40]))])
 
     def _card(self, canvas: Canvas, view: View) -> None:
         icon = "warning" if view.level == "risk" else "question"
@@ -250,6 +256,8 @@ class Pages:
         canvas.text(0, TOP, "●" * view.filled or "·", align="c")
         if view.text.isdigit():
             canvas.digits(TOP + 13, view.text)
+            canvas.text(canvas.width // 2 - 24, TOP + 20, "↓")
+            canvas.text(canvas.width // 2 + 19, TOP + 20, "↑")
         else:
             canvas.text(0, TOP + 20, view.text, align="c")
             wide = canvas.length(view.text) // 2 + 4
@@ -329,6 +337,23 @@ class Pages:
     def _links(self, view: View) -> tuple[str, ...]:
         names = ("link" if view.core else "unlink", "speaker" if view.voice else "mute")
         return names + ("bell",) * view.pending
+
+
+def _window(heights: list[int], chosen: int, room: int) -> tuple[int, int]:
+    """The rows from first to end that fit into `room` pixels around the one chosen."""
+    first = end = min(max(chosen, 0), max(0, len(heights) - 1))
+    used = 0
+    while True:
+        before = heights[first - 1] if first > 0 else room
+        after = heights[end] if end < len(heights) else room
+        # in turn, so that the one chosen stays in the middle
+        below = end - chosen <= chosen - first
+        if used + (after if below else before) > room:
+            below = not below
+        if used + (after if below else before) > room:
+            return first, end
+        used += after if below else before
+        first, end = (first, end + 1) if below else (first - 1, end)
 
 
 def _fill(canvas: Canvas, top: int, share: float) -> None:
