@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from exo.device.system import finish_reset
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
+    from exo.device.layouts import Layout
 
 WAKING = 30.0  # seconds a script waits for the handheld to reach exod
 
@@ -46,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.audio_out and not options.audio_out.absolute().parent.is_dir():
             what = f"write {options.audio_out}"
             raise ExoError(what, "its folder does not exist", "make it first", code="bad_use")
+        if options.gallery:
+            return _gallery(options.gallery)
         if options.script:
             return _scripted(home, options)
         return _interactive(home, options)
@@ -77,12 +80,25 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--trace", type=Path, metavar="FILE", help="append the moments of each turn as JSON lines"
     )
     parser.add_argument(
+        "--gallery", type=Path, metavar="DIR", help="draw every page on every panel, and leave"
+    )
+    parser.add_argument(
         "--no-services", action="store_true", help="start neither exod nor exo-models"
     )
     parser.add_argument(
         "--models-fake", action="store_true", help="start exo-models without model files (tests)"
     )
     return parser.parse_args(arguments)
+
+
+def _gallery(folder: Path) -> int:
+    from exo.device.gallery import draw
+
+    try:
+        draw(folder)
+    except OSError as error:
+        raise storage_error(f"write {folder}", error) from error
+    return 0
 
 
 def build(
@@ -96,14 +112,13 @@ def build(
     trace: Path | None = None,
 ) -> Handheld:
     """Put a handheld together; its link runs, its loop does not yet."""
-    from exo.device.display import dots
     from exo.device.ear import Ear
     from exo.device.events import Button
     from exo.device.font import Fonts
     from exo.device.handheld import Handheld
+    from exo.device.layouts import layout_for
     from exo.device.link import Exod
     from exo.device.locale import Texts
-    from exo.device.pages import Pages
     from exo.device.pin import Pin
     from exo.device.settings import OFFERED
     from exo.device.states import DEADLINES, Machine
@@ -112,20 +127,28 @@ def build(
 
     clock = SystemClock()
     paper = bool(getattr(screen, "paper", False))
-    pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
+    fonts = Fonts()
+
+    def lay_out(options: Mapping[str, object]) -> Layout:
+        large, high = options["screen.text"] == "large", options["screen.contrast"] == "high"
+        texts = Texts(str(options["screen.language"]))
+        return layout_for(screen.size, screen.mode, paper, fonts, texts, large, high)
+
+    options = {name: settings.origin(name)[0] for name in OFFERED}
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
         screen,
-        pages,
+        lay_out(options),
         clock,
         machine,
         settings.number("screen.linger"),
         toggles,
         _tracer(trace),
         buttons.names,
-        {name: settings.origin(name)[0] for name in OFFERED},
+        options,
         Pin(home.state / "pin", clock),
     )
+    handheld.lay_out = lay_out
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
     language = settings.text("voice.language")

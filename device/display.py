@@ -1,5 +1,6 @@
-"""Puts pages on the panel. Owns how a page fits a panel that is finer or coloured: by whole numbers, in the
-middle, so that every dot stays a square. What is sent, and a panel that fails, are `Steady`'s matter."""
+"""Puts pages on the panel. Owns how a coarse mono page fits a panel that is finer or coloured: by whole numbers,
+in the middle, so that every dot stays a square; other layouts draw the panel's own pixels. What is sent, and
+a panel that fails, are `Steady`'s matter."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from collections.abc import Callable
 
 from exo.board.screen import Screen
 from exo.board.steady import Steady
+from exo.device.layouts import Layout
 from exo.device.pages import Drawn, Pages, View
 from PIL import Image
 
@@ -59,7 +61,7 @@ class Display:
     """The panel and the page that it shows."""
 
     def __init__(
-        self, screen: Screen, pages: Pages, now: Callable[[], float] = time.monotonic
+        self, screen: Screen, pages: Layout, now: Callable[[], float] = time.monotonic
     ) -> None:
         steady = screen if isinstance(screen, Steady) else Steady.around(screen, tell, now)
         self.screen = steady
@@ -79,8 +81,10 @@ class Display:
             return
         self._view = view
         self.shown = self._pages.draw(view)
-        screen = self.screen
-        screen.show(fit(self.shown.image, screen.size, screen.mode, screen.paper))
+        image, screen = self.shown.image, self.screen
+        if isinstance(self._pages, Pages):
+            image = fit(image, screen.size, screen.mode, screen.paper)
+        screen.show(image)
 
 
 def tell(fault: str) -> None:
