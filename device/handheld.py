@@ -93,6 +93,7 @@ class Handheld:
         self.muted: tuple[str, str] | None = None  # the part that cannot speak, and why
         self.battery: tuple[int | None, bool] = (None, False)
         self.dark = False
+        self._wanted: tuple[str, Value] = ("", False)  # a setting on its way to exod
         self._touched = clock.monotonic()  # when the screen was last needed
         self._lock = threading.Lock()  # for `snapshot` alone
         self._syncs: list[threading.Event] = []
@@ -303,6 +304,8 @@ class Handheld:
             self.pages, self.texts = pages, pages.texts
             self.display = Display(self.display.screen, pages, self.clock.monotonic)
             self.talk.reply.use(pages)
+            if name == "screen.language":
+                self.home()  # the titles of open pages are in the language before
 
     def _relaid(self, options: Mapping[str, Value]) -> Layout:
         if not isinstance(self.pages, Pages):
@@ -416,5 +419,10 @@ class Handheld:
         state = self.machine.state
         if self.page is not None and self.page.growing:
             return SMOOTH
-        moving = self.talk.busy or state in ("starting", "notice") or self.fingers.any
+        moving = (
+            self.talk.busy
+            or state in ("starting", "notice")
+            or self.fingers.any
+            or self.hands.waiting
+        )
         return FRAME if moving else 0.5
