@@ -205,7 +205,7 @@ class Handheld:
             case ev.SpeechEnded():
                 self.talk.on_speech_ended(event)
             case ev.Silence():
-                self.talk.mute(not self.voice.muted if event.on is None else event.on)
+                self.talk.hush(not self.voice.muted if event.on is None else event.on)
             case ev.Heard():
                 self.talk.on_heard(event)
             case ev.Deaf():

@@ -49,7 +49,7 @@ class Hands:
         elif name == "menu":
             self._menu()
         elif name == "mute":
-            device.talk.mute(not device.voice.muted)
+            device.talk.hush(not device.voice.muted)
         elif name in ARROWS or name == "back":
             self._key(name)
 

@@ -75,8 +75,10 @@ class Talk:
         self.ticket += 1
         self.levels.clear()
         device.machine.fire("talk")
-        # a terminal tells no release: what is pressed there is a tap
-        self._tapped = self.mode == "tap" or device.toggles and self.mode == "auto"
+        # a terminal tells no release: what is pressed there is a tap. One that stopped something else
+        # is read by its length, so that a tap alone can be silence
+        tapped = self.mode == "tap" and not self._barged
+        self._tapped = tapped or device.toggles and self.mode == "auto"
         device.ear.start(self.ticket)
         device.voice.chime("listen")
         if not self.aside:
@@ -130,6 +132,11 @@ class Talk:
         self._device.notices.voice = 0
         if on and self.reply.mute(self.reply.voice):
             self.rest()
+
+    def hush(self, on: bool) -> None:
+        """Mute or not, and have exod keep it."""
+        self.mute(on)
+        self._device.save("voice.mute", on)
 
     def follow(self, name: str, value: object) -> None:
         """A setting of sound has this value from now on."""

@@ -154,6 +154,7 @@ class Voice:
             self._link = link
         try:
             body = {"input": item.text, "model": self._backend, "response_format": "pcm"}
+            body["voice"] = self.language if self.language != "auto" else "en"
             headers = {"Content-Type": "application/json"}
             link.request("POST", "/v1/audio/speech", json.dumps(body), headers)
             answer = link.getresponse()

@@ -96,6 +96,8 @@ def _completed(device: Handheld, reason: str) -> None:
         device.machine.fire("done")
     if reply.voice:
         device.voice.end(reply.voice)
+    else:
+        device.voice.chime("done")
     talk.rest()
 
 

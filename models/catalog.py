@@ -76,7 +76,7 @@ class Row:
     tools: str
     window: int
     files: tuple[ModelFile, ...]
-    languages: tuple[str, ...] = ()  # that it hears; empty: whatever its runtime knows
+    languages: tuple[str, ...] = ()  # that it hears or speaks; empty: whatever its runtime knows
 
     @property
     def size_bytes(self) -> int:
