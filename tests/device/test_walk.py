@@ -79,12 +79,13 @@ class Walk:
                     self.key,
                     self.tap,
                     self.gesture,
+                    self.converse,
                     self.news,
                     self.asked,
                     self.answered,
                     self.fault,
                 ),
-                (8, 8, 1, 3, 1, 3, 1),
+                (8, 8, 1, 1, 3, 1, 3, 1),
             )[0]()
             self.bench.pass_(self.chance.choice((0, 0, 0.05, 0.1, 0.1, 0.4, 0.9, 3, 30, 200)))
             self.look()
@@ -107,6 +108,18 @@ class Walk:
             ("down", "up", "press", "hold", "double", "repeat", "chord", "stuck")
         )
         self.bench.do(ev.Gesture(kind, self.chance.choice((*self.keys, "ok+back", "no")), 1.0))
+
+    def converse(self) -> None:
+        """A turn, or a part of one."""
+        self.bench.do(ev.Typed("hello"))
+        pieces: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("turn.started", {}),
+            ("message.delta", {"message": "m", "text": f"{SECRET} said so. And"}),
+            ("turn.completed", {"stop_reason": "end", "usage": {}, "recalled": ["f1"]}),
+        )
+        for kind, body in pieces[: self.chance.randrange(4)]:
+            self.bench.wire(kind, turn="t1", **body)
+        self.bench.do(ev.Spoken(self.bench.device.talk.reply.voice))
 
     def news(self) -> None:
         chance = self.chance
@@ -219,7 +232,10 @@ class Walk:
                 bench.press("talk", 0.1)
                 bench.press("talk", 0.1)
             else:
-                bench.press("ok" if "ok" in self.keys else "talk", 0.1)
+                out = {"back", "ok", "talk"} & set(self.keys) & set(STATES[bench.state].out)
+                bench.press(min(out, key=("back", "ok", "talk").index), 0.1)
+                if bench.link.told[-1:] and bench.link.told[-1][0] == "why":
+                    bench.do(ev.Called("why", bench.device.talk.ticket, {"text": SECRET}))
             bench.pass_(4)
         raise AssertionError(f"no way out of {bench.state}: {bench.screen}")
 
