@@ -150,11 +150,6 @@ class Pcm:
         """Let it run, also when the buffer is not full yet; harmless when it does."""
         self._library.snd_pcm_start(self._handle)
 
-    def drop(self) -> None:
-        """Throw away what was not heard."""
-        self._library.snd_pcm_drop(self._handle)
-        self._library.snd_pcm_prepare(self._handle)
-
     def close(self) -> None:
         handle, self._handle = self._handle, ctypes.c_void_p()
         if handle:
@@ -291,7 +286,8 @@ class AlsaSpeaker:
         with self._lock:
             self._stops += 1
             if self._pcm is not None:
-                self._pcm.drop()
+                self._pcm.close()  # silence at once; a card that is gone by the next `play` is found anew
+                self._pcm = None
 
     def _open(self, rate: int) -> None:
         opened = Pcm(self._name, PLAYBACK, (rate, 48_000, 44_100), self._root)
@@ -331,7 +327,7 @@ def library() -> Any:
     for name in ("readi", "writei"):
         call = getattr(found, f"snd_pcm_{name}")
         call.restype, call.argtypes = long, [handle, ctypes.c_char_p, ctypes.c_ulong]
-    for name in ("start", "drop", "prepare", "close"):
+    for name in ("start", "close"):
         getattr(found, f"snd_pcm_{name}").argtypes = [handle]
     found.snd_pcm_wait.argtypes = [handle, ctypes.c_int]
     found.snd_pcm_recover.argtypes = [handle, ctypes.c_int, ctypes.c_int]

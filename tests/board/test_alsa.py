@@ -258,6 +258,17 @@ def test_what_was_stopped_is_not_played(tmp_path: Path, library: Library) -> Non
     assert len(library.written) == 200
 
 
+def test_a_stop_gives_the_card_back(tmp_path: Path, library: Library) -> None:
+    root = proc(tmp_path / "a")
+    speaker = AlsaSpeaker("seeed", root)
+    speaker.play(b"\0\0" * 10, 22_050)
+    speaker.stop()
+    assert library.open == 0
+    proc(root, PI.replace(" 2 [seeed", " 3 [seeed"), {3: ["pcm1p"]})
+    speaker.play(b"\0\0" * 10, 22_050)
+    assert library.devices[-1] == "plughw:CARD=seeed2micvoicec,DEV=1"
+
+
 def test_a_speaker_that_is_unplugged_is_told_and_opened_anew(
     tmp_path: Path, library: Library
 ) -> None:
