@@ -28,6 +28,7 @@ COMEBACK = 8.0  # seconds in which a fallen exo-models may be started again by i
 NOTHING = 6.0  # seconds in which somebody must begin to speak
 WORTH = 0.3  # seconds before a microphone's failure that are worth transcribing
 QUIET = 0.33  # level, -40 dBFS, below which nobody speaks when there is no exo-models to judge it
+SILENT = 3600.0  # seconds in which no event must come
 STALL = 10.0  # seconds that exo-models may take no sound
 FINAL = (400, 404, 503)  # statuses that a second try would meet again: no model, no such language
 
@@ -137,8 +138,7 @@ class _Line:
         self._done = threading.Event()
         self._text: str | None = None
         self._error: ServiceError | None = None
-        # silence lasts as long as a recording: what bounds the waiting is `text`
-        self._link = UnixConnection(models, 3600.0)
+        self._link = UnixConnection(models, STALL)
         try:
             self._link.putrequest("POST", target)
             self._link.putheader("Content-Type", f"audio/pcm;rate={MICROPHONE_RATE}")
@@ -147,7 +147,8 @@ class _Line:
             assert self._link.sock is not None  # endheaders connected it
             # a handle of our own: http.client closes its one as soon as the answer's head is read
             self._up = self._link.sock.dup()
-            self._up.settimeout(STALL)
+            # nothing comes down while somebody speaks on; what bounds the waiting is `text`
+            self._link.sock.settimeout(SILENT)
         except OSError as error:
             self._link.close()
             raise _away(error) from error
