@@ -45,10 +45,10 @@ OPTIONS = (
     Option("screen.language", languages()),
     Option("voice.language", languages()),
     Option("voice.mute", (True, False)),
+    Option("screen.brightness", (10, 25, 50, 75, 100), "%"),
     Option("voice.volume", (10, 20, 40, 60, 80, 100), "%"),
     Option("sounds", ("on", "off")),
     Option("listen.mode", ("auto", "hold", "tap")),
-    Option("screen.brightness", (10, 25, 50, 75, 100), "%"),
     Option("screen.sleep", (0, 15, 30, 60, 120, 300, 600), "s"),
     Option("screen.text", ("normal", "large")),
     Option("screen.contrast", ("normal", "high")),
@@ -238,9 +238,15 @@ def unlock(device: Handheld) -> Digits:
     reset = device.system.actions.get("reset") if device.system else None
 
     def lost() -> None:
-        assert reset is not None
         title, what = device.texts("pin.lost"), device.texts("pin.lost.what")
-        device.go(Confirm(device, title, what, reset, state="lost"))
+        device.go(Confirm(device, title, what, wipe, state="lost"))
+
+    def wipe() -> None:
+        try:
+            if reset:
+                reset()
+        except ExoError as error:  # told at once: behind the PIN no other notice is
+            device.notices.show("notice", Notice("error", str(error), aloud=False))
 
     page = Digits(
         device,

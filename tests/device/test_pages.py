@@ -225,6 +225,30 @@ def test_golden(name: str, language: str) -> None:
         assert golden.tobytes() == image.tobytes(), f"{path.name} differs; see the top of this file"
 
 
+LARGE = (
+    "reply",
+    "reply-scripts",
+    "thinking",
+    "menu",
+    "due",
+    "card",
+    "card-deny",
+    "question",
+    "error-long",
+)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_golden_of_large_letters(name: str) -> None:
+    page = Pages((128, 64), FONTS, Texts(), large=True)
+    image = page.draw(views(page)[name]).image
+    path = GOLDEN / f"large-{name}.png"
+    if WRITE:
+        image.save(path)
+    with Image.open(path) as golden:
+        assert golden.tobytes() == image.tobytes(), f"{path.name} differs; see the top of this file"
+
+
 @pytest.mark.parametrize(
     ("size", "paper", "page", "factor"),
     [

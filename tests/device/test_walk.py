@@ -79,13 +79,14 @@ class Walk:
                     self.key,
                     self.tap,
                     self.gesture,
+                    self.unlock,
                     self.converse,
                     self.news,
                     self.asked,
                     self.answered,
                     self.fault,
                 ),
-                (8, 8, 1, 1, 3, 1, 3, 1),
+                (8, 8, 1, 2, 1, 3, 1, 3, 1),
             )[0]()
             self.bench.pass_(self.chance.choice((0, 0, 0.05, 0.1, 0.1, 0.4, 0.9, 3, 30, 200)))
             self.look()
@@ -108,6 +109,16 @@ class Walk:
             ("down", "up", "press", "hold", "double", "repeat", "chord", "stuck")
         )
         self.bench.do(ev.Gesture(kind, self.chance.choice((*self.keys, "ok+back", "no")), 1.0))
+
+    def unlock(self) -> None:
+        """The person comes back and knows the PIN."""
+        self.tap()
+        page: Any = self.bench.device.page
+        if self.bench.state == "unlock":
+            page.clear()
+            for _ in range(4):
+                page.key("ok")
+            page.send()
 
     def converse(self) -> None:
         """A turn, or a part of one."""
@@ -276,4 +287,4 @@ def test_a_walk_of_a_hundred_thousand_events_ends_at_rest(
     walk.rest()
     assert {"menu", "entry", "card", "question", "reply", "thinking", "notice"} <= walk.seen
     if seed % 2:
-        assert {"locked", "unlock", "ring"} <= walk.seen
+        assert {"locked", "unlock", "lost", "ring"} <= walk.seen
