@@ -151,8 +151,9 @@ def build(
     handheld.lay_out = lay_out
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
-    ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
-    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
+    language = settings.text("voice.language")
+    ear = Ear(models, microphone, handheld.post, language, settings.number("listen.pause"))
+    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"), language)
     system = System(home, settings.text("board"), handheld.texts, lambda: handheld.post(Quit()))
     handheld.attach(ear, voice, link, system)
     buttons.listen(lambda name, down: handheld.post(Button(name, down)))

@@ -9,9 +9,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from exo.board.alsa import AlsaMicrophone, AlsaSpeaker
 from exo.board.buttons import GpioButtons
 from exo.board.panels import connected, open_panel
-from exo.board.pcaudio import PcMicrophone, PcSpeaker
 from exo.board.profile import Profile
 from exo.board.steady import Steady
 from exo.core.base.home import Home
@@ -33,8 +33,9 @@ def run(
 
     buttons, screen = GpioButtons(board.buttons, factory), panel(board, factory)
     try:
-        microphone = PcMicrophone(settings.text("audio.microphone"))
-        speaker = PcSpeaker(settings.text("audio.speaker"))
+        card = board.audio.card
+        microphone = AlsaMicrophone(settings.text("audio.microphone") or card)
+        speaker = AlsaSpeaker(settings.text("audio.speaker") or card)
         handheld = build(home, settings, screen, buttons, microphone, speaker, trace=trace)
         with running(handheld):
             while handheld.machine.state != "off" and not stop.wait(1.0):

@@ -28,7 +28,7 @@ from exo.core.base.errors import BoardError, ExoError
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.device.display import unfit
-from exo.device.events import Typed
+from exo.device.events import Silence, Typed
 from exo.device.keys import Key, Keys, LineEditor, width
 
 if TYPE_CHECKING:
@@ -264,6 +264,8 @@ class Terminal:
                 self._done = True
             elif key.name == "Redraw":
                 self._rows = []
+            elif key.name == "F3":
+                self.handheld.post(Silence())
             elif key.name == "Enter" and self._line.text.strip():
                 self._entered(self._line.take().strip())
             elif key.name == "Escape" and self._line.text:
@@ -283,6 +285,7 @@ class Terminal:
             self.buttons.release(name)
             return
         if name not in self._down:
+            self.buttons.release(name)  # talk, when what it recorded has ended by itself
             self.buttons.hold(name)
         # talk has more: whether it records is known once the handheld has taken it
         self._down[name] = time.monotonic() + (3 * RELEASE if name == "talk" else RELEASE)
