@@ -97,7 +97,7 @@ def build(
     """Put a handheld together; its link runs, its loop does not yet."""
     from exo.device.display import dots
     from exo.device.ear import Ear
-    from exo.device.events import Button
+    from exo.device.events import Button, Gesture
     from exo.device.font import Fonts
     from exo.device.handheld import Handheld
     from exo.device.link import Exod
@@ -118,7 +118,10 @@ def build(
     ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
     voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
     handheld.attach(ear, voice, link)
-    buttons.listen(lambda name, down: handheld.post(Button(name, down)))
+    buttons.listen(
+        lambda name, down: handheld.post(Button(name, down)),
+        lambda made: handheld.post(Gesture(made.kind, "+".join(made.names), made.at)),
+    )
     link.start()
     return handheld
 
