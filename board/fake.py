@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exo.board.battery import Reading
 from exo.board.buttons import presses, tell
+from exo.board.led import DARK, Colour
 from exo.board.pcm import Resampler, read_wav
 from exo.board.ports import MICROPHONE_RATE, ignore
 from exo.board.presses import NEVER, Gesture, Timing
@@ -127,6 +129,40 @@ class FakeButtons:
                 due = self._presses.due
                 self._lock.wait(None if due == NEVER else max(0.0, due - self._clock()))
                 self._tell(self._presses.tick(self._clock()))
+
+
+class FakeLight:
+    """Shines into a list: the colours in turn."""
+
+    def __init__(self, single: bool = False) -> None:
+        self.single, self.broken = single, ""
+        self.shown: list[Colour] = []
+        self.changed = threading.Condition()
+
+    def shine(self, colour: Colour) -> None:
+        if self.broken:
+            raise BoardError("set the LED", self.broken)
+        with self.changed:
+            self.shown.append(colour)
+            self.changed.notify_all()
+
+    def close(self) -> None:
+        self.shine(DARK)
+
+
+class FakeGauge:
+    """A battery that a script or a test fills. `percent` None: it answers that it does not know."""
+
+    def __init__(self, percent: int | None = None, charging: bool | None = False) -> None:
+        self.percent, self.charging, self.broken = percent, charging, ""
+
+    def read(self) -> Reading:
+        if self.broken:
+            raise BoardError("read the battery", self.broken)
+        return Reading(self.percent, self.charging)
+
+    def close(self) -> None:
+        pass
 
 
 class FakeMicrophone:
