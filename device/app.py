@@ -212,8 +212,9 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
     board = _board(options, settings)
     if detect.is_board() and not board.simulated:
         stop = _signalled(signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-        with _alone(home), _services(home, options, stop):
-            return onboard.run(home, settings, board, options.trace, stop)
+        with _alone(home), _services(home, options, stop) as services:
+            switch = (lambda run: None) if options.no_services else services.switch
+            return onboard.run(home, settings, board, options.trace, stop, services=switch)
     terminal.check(sys.stdin, sys.stdout)
     with _alone(home), _services(home, options, None):
         return terminal.run(home, settings, board, options.audio_out, options.trace)
@@ -233,8 +234,8 @@ def _alone(home: Home) -> Iterator[None]:
 @contextlib.contextmanager
 def _services(
     home: Home, options: argparse.Namespace, stop: threading.Event | None
-) -> Iterator[None]:
-    """exod and exo-models while we run."""
+) -> Iterator[Services]:
+    """exod and exo-models while we run; yields what starts and stops them."""
 
     def report(text: str) -> None:
         print(f"exo-device: {text}", file=sys.stderr, flush=True)
@@ -244,7 +245,7 @@ def _services(
         if not options.no_services:
             services.start()
             services.wait(stop.is_set if stop else lambda: False)
-        yield
+        yield services
     finally:
         services.stop()
 

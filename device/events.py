@@ -109,6 +109,25 @@ class Mute:
 
 
 @dataclass(frozen=True)
+class Charge:
+    """The battery: percent and whether power comes in; None is not known."""
+
+    percent: int | None = None
+    charging: bool | None = None
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something of this device that a person should see: `key` names the words, `why` fills them;
+    `urgent` ones do not wait until nobody talks."""
+
+    level: str
+    key: str
+    why: str = ""
+    urgent: bool = False
+
+
+@dataclass(frozen=True)
 class Quit:
     """Go dark and end."""
 
@@ -133,6 +152,8 @@ Event = (
     | Uttered
     | Spoken
     | Mute
+    | Charge
+    | Alert
     | Quit
     | Sync
 )

@@ -19,7 +19,7 @@ from exo.device import events as ev
 from exo.device import wire
 from exo.device.display import Display
 from exo.device.pages import Pages, View
-from exo.device.ports import EarPort, LinkPort, VoicePort
+from exo.device.ports import EarPort, EndPort, LinkPort, VoicePort
 from exo.device.reply import Reply
 from exo.device.states import Machine
 from exo.device.views import VIEWS
@@ -91,6 +91,9 @@ class Handheld:
         self._read = True  # whether the first words of the reply are on the screen
         self._rested = 0.0  # monotonic time since when the reply is complete
         self._syncs: list[threading.Event] = []
+        self.charge = ev.Charge()
+        self.lamp: Callable[[], None] = lambda: None  # shows the state on the board's light
+        self.ending: EndPort | None = None  # what switches the machine off
 
     def attach(self, ear: EarPort, voice: VoicePort, link: LinkPort) -> None:
         """Connect the parts that post into `events`."""
@@ -105,7 +108,7 @@ class Handheld:
         faults = 0
         while self.machine.state != "off":
             try:
-                self.step(FRAME if self._moving() else 0.5)
+                self.step(self.rest_for())
                 faults = 0
             except Exception as error:
                 traceback.print_exc()
@@ -128,6 +131,7 @@ class Handheld:
         with self._lock:
             self._tick()
             self.display.show(self.view())
+            self.lamp()
             if self.machine.state == "reply" and not self._read:
                 self._read = True
                 self._trace("shown")
@@ -187,11 +191,23 @@ class Handheld:
                 self._spoken(event.ticket)
             case ev.Mute():
                 self._mute(event)
+            case ev.Charge():
+                self.charge = event
+            case ev.Alert():
+                self._alert(event)
             case ev.Sync():
                 self._syncs.append(event.done)
             case ev.Quit():
                 self._stop_all()
                 self.machine.fire("quit")
+
+    def _alert(self, event: ev.Alert) -> None:
+        notice = Notice(event.level, self.texts(event.key, why=event.why))
+        if event.urgent:
+            self._stop_all()
+            self._say_notice("failed", notice)
+        else:
+            self.notices.append(notice)
 
     def _button(self, name: str, down: bool) -> None:
         if not down:
@@ -439,6 +455,15 @@ class Handheld:
         if state == "reply":
             return not self.reply.active and self.clock.monotonic() - self._rested > 3
         return state == "idle"
+
+    def rest_for(self) -> float:
+        """Seconds until something changes by itself: a frame of an animation, a deadline, the minute."""
+        if self._moving():
+            return FRAME
+        now, local = self.clock.monotonic(), self.clock.local()
+        minute = 60.01 - local.second - local.microsecond / 1e6
+        due = min(self.machine.left, self.display.screen.due - now, minute)
+        return max(0.01, min(due, 0.5) if self.notices else due)
 
     def _moving(self) -> bool:
         """Whether the page changes by itself several times a second."""

@@ -70,7 +70,7 @@ def test_a_board_runs_on_its_pins_and_anything_else_in_a_terminal(
 ) -> None:
     ran: list[str] = []
 
-    def run(home: Home, settings: Settings, board: Any, *rest: Any) -> int:
+    def run(home: Home, settings: Settings, board: Any, *rest: Any, **named: Any) -> int:
         ran.append(board.name)
         return 0
 
