@@ -109,11 +109,11 @@ class Mute:
 
 
 @dataclass(frozen=True)
-class Charge:
-    """The battery: percent and whether power comes in; None is not known."""
+class Battery:
+    """What the battery says: `percent` None when that is not known."""
 
-    percent: int | None = None
-    charging: bool | None = None
+    percent: int | None
+    charging: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ Event = (
     | Uttered
     | Spoken
     | Mute
-    | Charge
+    | Battery
     | Alert
     | Quit
     | Sync

@@ -19,7 +19,7 @@ from exo.device import events as ev
 from exo.device import wire
 from exo.device.display import Display
 from exo.device.pages import Pages, View
-from exo.device.ports import EarPort, EndPort, LinkPort, VoicePort
+from exo.device.ports import EarPort, LinkPort, VoicePort
 from exo.device.reply import Reply
 from exo.device.states import Machine
 from exo.device.views import VIEWS
@@ -91,9 +91,8 @@ class Handheld:
         self._read = True  # whether the first words of the reply are on the screen
         self._rested = 0.0  # monotonic time since when the reply is complete
         self._syncs: list[threading.Event] = []
-        self.charge = ev.Charge()
+        self.battery: tuple[int | None, bool] = (None, False)  # percent, None: not known; charging
         self.lamp: Callable[[], None] = lambda: None  # shows the state on the board's light
-        self.ending: EndPort | None = None  # what switches the machine off
 
     def attach(self, ear: EarPort, voice: VoicePort, link: LinkPort) -> None:
         """Connect the parts that post into `events`."""
@@ -191,8 +190,8 @@ class Handheld:
                 self._spoken(event.ticket)
             case ev.Mute():
                 self._mute(event)
-            case ev.Charge():
-                self.charge = event
+            case ev.Battery():
+                self.battery = event.percent, event.charging
             case ev.Alert():
                 self._alert(event)
             case ev.Sync():

@@ -26,7 +26,7 @@ from exo.core.base.files import read_pid
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.core.base.unix import reachable
-from exo.device.events import Alert, Charge, Event, Quit
+from exo.device.events import Alert, Battery, Event, Quit
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
@@ -78,7 +78,7 @@ class Watch:
 
 
 class Power:
-    """Looks at the gauge and posts Charge and Alert; calls `end` at the floor."""
+    """Looks at the gauge and posts Battery and Alert; calls `end` at the floor."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Power:
         """`end` runs in this thread; it may take its time."""
         self._gauge, self._post, self._clock, self._watch = gauge, post, clock, watch
         self._end, self._trust = end, Trust()
-        self._told = Charge()
+        self._told = Battery(None)
         self._wake, self._stopped = threading.Event(), False
         self._thread: threading.Thread | None = None
         self.due = clock.monotonic()  # when to look next
@@ -122,7 +122,7 @@ class Power:
             reading = None
         now = self._clock.monotonic()
         believed = self._trust.take(now, reading)
-        charge = Charge(believed.percent, believed.charging)
+        charge = Battery(believed.percent, bool(believed.charging))
         if charge != self._told:
             self._told = charge
             self._post(charge)
@@ -166,10 +166,19 @@ class Ending:
         """End because the battery is empty."""
         self._end(False, "power.empty")
 
-    def start(self, restart: bool = False) -> None:
-        """End because a person wants it; returns at once."""
-        key = "power.restart" if restart else "power.off"
-        threading.Thread(target=self._end, args=(restart, key), name="ending", daemon=True).start()
+    @property
+    def actions(self) -> dict[str, Callable[[], None]]:
+        """What a person can want, by name; each returns at once."""
+
+        def begin(restart: bool, key: str) -> None:
+            threading.Thread(
+                target=self._end, args=(restart, key), name="ending", daemon=True
+            ).start()
+
+        return {
+            "off": lambda: begin(False, "power.off"),
+            "restart": lambda: begin(True, "power.restart"),
+        }
 
     def _end(self, restart: bool, key: str) -> None:
         if not self._once.acquire(blocking=False):
@@ -239,14 +248,14 @@ def told(words: Sequence[str]) -> str:
 
 def lamp(device: Handheld, low: int) -> str:
     """The state of the light (board/led.py); `low` percent and less is a low battery."""
-    state, charge = device.machine.state, device.charge
+    state, (percent, charging) = device.machine.state, device.battery
     if state == "notice" and device.notice.level == "error":
         return "error"
     if state in ("listening", "thinking"):
         return state
     if state == "reply" and device.reply.active:
         return "speaking" if device.reply.speaking else "thinking"
-    if charge.percent is not None and charge.percent <= low and not charge.charging:
+    if percent is not None and percent <= low and not charging:
         return "low"
     return "idle"
 
@@ -260,12 +269,11 @@ def powered(
     beacon: Beacon | None,
     waits: bool = True,
 ) -> Iterator[Power | None]:
-    """Give the handheld its battery, its light and its end; yields what looks at the battery. `waits`:
+    """Give the handheld its battery and its light, and the battery its end; yields what looks at the battery. `waits`:
     in a thread of its own."""
     warn, critical, floor = (
         settings.count(f"power.{name}") for name in ("warn", "critical", "floor")
     )
-    handheld.ending = ending
     power = None
     if beacon:
         handheld.lamp = lambda: beacon.show(lamp(handheld, warn))

@@ -37,8 +37,8 @@ def _idle(device: Handheld) -> View:
         pending=bool(device.notices),
         core=device.core_up is not False,
         voice=device.models_up is not False and device.voice.on and device.muted is None,
-        battery=device.charge.percent,
-        charging=bool(device.charge.charging),
+        battery=device.battery[0],
+        charging=device.battery[1],
     )
 
 

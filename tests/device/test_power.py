@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import subprocess
 import sys
 import threading
@@ -107,19 +108,19 @@ def test_the_battery_reaches_the_page_and_unknown_stays_unknown(handheld: Handhe
     ended: list[bool] = []
     power = Power(gauge, handheld.post, clock, Watch(), lambda: ended.append(True))
 
-    def look(seconds: float = POLL) -> ev.Charge:
+    def look(seconds: float = POLL) -> tuple[int | None, bool]:
         clock.advance(seconds)
         power.look()
         handheld.step()
-        return handheld.charge
+        return handheld.battery
 
-    assert look() == ev.Charge(None, None) and handheld.view().battery is None
+    assert look() == (None, False) and handheld.view().battery is None
     gauge.percent, gauge.charging = 80, True
-    assert look() == ev.Charge(80, True)
+    assert look() == (80, True)
     assert handheld.view().battery == 80 and handheld.view().charging
     gauge.broken = "no answer"
-    assert look().percent == 80
-    assert look(STALE) == ev.Charge(None, None) and handheld.view().battery is None
+    assert look()[0] == 80
+    assert look(STALE) == (None, False) and handheld.view().battery is None
     gauge.broken, gauge.percent, gauge.charging = "", 14, False
     look()
     assert handheld.machine.state == "notice" and "14%" in handheld.snapshot().screen
@@ -201,6 +202,20 @@ def test_an_end_that_fails_is_told_and_what_was_stopped_runs_again(home: Home) -
     assert ev.Quit() not in posted
 
 
+def test_a_person_can_start_it_anew(home: Home) -> None:
+    posted: queue.SimpleQueue[ev.Event] = queue.SimpleQueue()
+    ran: list[tuple[str, ...]] = []
+
+    def run(words: Sequence[str]) -> str:
+        ran.append(tuple(words))
+        return ""
+
+    ending = Ending(home, posted.put, True, "off", "start anew", run=run, pause=lambda s: None)
+    ending.actions["restart"]()
+    assert posted.get(timeout=PATIENCE) == ev.Alert("warning", "power.restart", urgent=True)
+    assert posted.get(timeout=PATIENCE) == ev.Quit() and ran == [("start", "anew")]
+
+
 def test_a_command_that_fails_says_why() -> None:
     assert command(["true"]) == ""
     assert command(["false"]) == "exit 1"
@@ -223,15 +238,15 @@ def test_the_light_follows_the_state(handheld: Handheld, home: Home) -> None:
         seen.append(beacon.state)
 
     with powered(handheld, settings, ending, None, beacon, waits=False) as power:
-        assert power is None and handheld.ending is ending
+        assert power is None
         step()
         step(ev.Button("talk", True))
         handheld.clock.advance(1)  # type: ignore[attr-defined]
         step(ev.Button("talk", False))
         step(ev.Deaf(1, "microphone", "unplugged"))
         step(ev.Button("back", True), ev.Button("back", False))
-        step(ev.Charge(9, False))
-        step(ev.Charge(9, True))
+        step(ev.Battery(9))
+        step(ev.Battery(9, True))
         step(ev.Typed("hello"))
     assert seen == ["idle", "listening", "thinking", "error", "idle", "low", "idle", "thinking"]
     assert set(seen) <= set(LOOKS)
