@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,11 +40,13 @@ class FakePanel:
         self.image = Image.new(mode, size)
         self.level = 1.0
         self.updates = 0
-        self.broken = ""
+        self.broken, self.failures = "", 0
 
     def show(self, image: Image, box: Box | None = None) -> None:
-        if self.broken:
-            raise BoardError("show an image", self.broken)
+        """`broken` fails every time, `failures` that many times."""
+        if self.broken or self.failures:
+            self.failures = max(0, self.failures - 1)
+            raise BoardError("show an image", self.broken or "the bus failed")
         check(self, image, box)
         part = box or (0, 0, *self.size)
         self.image.paste(image.crop(part), part[:2])
@@ -132,11 +135,11 @@ class FakeButtons:
 
 
 class FakeLight:
-    """Shines into a list: the colours in turn."""
+    """Shines into `shown`: the last colours in turn."""
 
     def __init__(self, single: bool = False) -> None:
         self.single, self.broken = single, ""
-        self.shown: list[Colour] = []
+        self.shown: deque[Colour] = deque(maxlen=1000)
         self.changed = threading.Condition()
 
     def shine(self, colour: Colour) -> None:

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exo.board import detect
-from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
-from exo.board.panels import is_paper
+from exo.board.fake import FakeSpeaker
 from exo.board.pcm import write_wav
 from exo.board.ports import Buttons, Microphone, Speaker
 from exo.board.profile import Profile
 from exo.board.screen import Screen
-from exo.core.base.clock import SystemClock
+from exo.core.base.clock import Clock, SystemClock
 from exo.core.base.errors import ExoError, storage_error
 from exo.core.base.files import ProcessLock
 from exo.core.base.home import Home
@@ -34,14 +33,14 @@ from exo.device.launch import Services
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
 
-WAKING = 30.0  # seconds a script waits for the handheld to reach exod
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until the person quits or the script ends; returns an exit code."""
     options = _parse(arguments)
     home = Home.find(options.home)
     try:
+        if options.fast and not options.script:
+            raise ExoError("run fast", "there is no script", "use --script FILE", code="bad_use")
         if options.audio_out and not options.audio_out.absolute().parent.is_dir():
             what = f"write {options.audio_out}"
             raise ExoError(what, "its folder does not exist", "make it first", code="bad_use")
@@ -79,6 +78,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--no-services", action="store_true", help="start neither exod nor exo-models"
     )
     parser.add_argument(
+        "--fast", action="store_true", help="a clock of the script's own, and exod as it says"
+    )
+    parser.add_argument(
         "--models-fake", action="store_true", help="start exo-models without model files (tests)"
     )
     return parser.parse_args(arguments)
@@ -93,36 +95,50 @@ def build(
     speaker: Speaker,
     toggles: bool = False,
     trace: Path | None = None,
+    clock: Clock | None = None,
 ) -> Handheld:
     """Put a handheld together; its link runs, its loop does not yet."""
-    from exo.device.display import dots
     from exo.device.ear import Ear
+    from exo.device.link import Exod
+    from exo.device.voice import Voice
+
+    handheld = bare(settings, screen, buttons, clock or SystemClock(), toggles, trace)
+    models = home.models_socket
+    link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
+    ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
+    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
+    handheld.attach(ear, voice, link)
+    link.start()
+    return handheld
+
+
+def bare(
+    settings: Settings,
+    screen: Screen,
+    buttons: Buttons,
+    clock: Clock,
+    toggles: bool = False,
+    trace: Path | None = None,
+) -> Handheld:
+    """A handheld with screen and buttons, to which ear, voice and link are attached."""
+    from exo.device.display import dots
     from exo.device.events import Button, Gesture
     from exo.device.font import Fonts
     from exo.device.handheld import Handheld
-    from exo.device.link import Exod
     from exo.device.locale import Texts
     from exo.device.pages import Pages
     from exo.device.states import DEADLINES, Machine
-    from exo.device.voice import Voice
 
-    clock = SystemClock()
     paper = bool(getattr(screen, "paper", False))
     pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
         screen, pages, clock, machine, settings.number("screen.linger"), toggles, _tracer(trace)
     )
-    models = home.models_socket
-    link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
-    ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
-    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
-    handheld.attach(ear, voice, link)
     buttons.listen(
         lambda name, down: handheld.post(Button(name, down)),
         lambda made: handheld.post(Gesture(made.kind, "+".join(made.names), made.at)),
     )
-    link.start()
     return handheld
 
 
@@ -158,7 +174,8 @@ def _board(options: argparse.Namespace, settings: Settings) -> Profile:
 
 
 def _scripted(home: Home, options: argparse.Namespace) -> int:
-    from exo.device.script import Runner, ScriptError, parse
+    from exo.device.script import ScriptError, parse
+    from exo.device.simulated import run, run_fast
 
     settings = Settings.load(home.settings_file)
     board = _board(options, settings)
@@ -168,24 +185,27 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
         why = getattr(error, "strerror", None) or str(error)
         raise ExoError(f"read {options.script}", why, code="bad_use") from error
     names = tuple(button.name for button in board.buttons)
-    steps = parse(source, names, options.script.parent, str(options.script))
+    steps = parse(source, names, options.script.parent, str(options.script), options.fast)
 
     stop = _signalled(signal.SIGTERM, signal.SIGHUP)
-    panel = FakePanel(board.panel.size, board.panel.mode, is_paper(board.panel.driver))
-    buttons = FakeButtons(names)
-    microphone, speaker = FakeMicrophone(), FakeSpeaker()
-    with _alone(home), _services(home, options, stop):
-        handheld = build(home, settings, panel, buttons, microphone, speaker, trace=options.trace)
-        try:
-            with running(handheld):
-                _awake(handheld, stop)
-                Runner(handheld, panel, buttons, microphone, options.shots, stop).run(steps)
-        except ScriptError as error:
-            print(f"exo-device: {options.script}, {error}", file=sys.stderr)
-            return 1
-        finally:
-            if options.audio_out:
-                write_wav(options.audio_out, speaker.heard(), FakeSpeaker.RATE)
+    speaker = FakeSpeaker()
+    try:
+        with _alone(home):
+            if options.fast:
+                run_fast(home, settings, board, steps, options.shots, stop, options.trace)
+            else:
+                with _services(home, options, stop) as services:
+                    run(
+                        *(home, settings, board, steps, options.shots, stop, options.trace),
+                        speaker,
+                        services,
+                    )
+    except ScriptError as error:
+        print(f"exo-device: {options.script}, {error}", file=sys.stderr)
+        return 1
+    finally:
+        if options.audio_out:
+            write_wav(options.audio_out, speaker.heard(), FakeSpeaker.RATE)
     return 0
 
 
@@ -195,14 +215,6 @@ def _signalled(*numbers: signal.Signals) -> threading.Event:
     for number in numbers:
         signal.signal(number, lambda *_: stop.set())
     return stop
-
-
-def _awake(handheld: Handheld, stop: threading.Event) -> None:
-    """Let the handheld reach exod before the first line; what keeps it from that is on its screen."""
-    end = time.monotonic() + WAKING
-    while handheld.snapshot().state == "starting" and time.monotonic() < end and not stop.is_set():
-        time.sleep(0.02)
-    handheld.snapshot(forget=True)
 
 
 def _interactive(home: Home, options: argparse.Namespace) -> int:
@@ -216,8 +228,8 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
             switch = (lambda run: None) if options.no_services else services.switch
             return onboard.run(home, settings, board, options.trace, stop, services=switch)
     terminal.check(sys.stdin, sys.stdout)
-    with _alone(home), _services(home, options, None):
-        return terminal.run(home, settings, board, options.audio_out, options.trace)
+    with _alone(home), _services(home, options, None) as services:
+        return terminal.run(home, settings, board, options.audio_out, options.trace, services)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -111,7 +112,11 @@ class Power:
 
     def soon(self) -> None:
         """Look now, as often as it takes to believe whatever is there."""
-        self._wake.set()
+        if self._thread:
+            self._wake.set()
+            return
+        for _ in range(AGREE):
+            self.look()
 
     def look(self) -> None:
         """Look once: read, post what changed, warn, end."""
@@ -219,7 +224,8 @@ class Ending:
                 if not reachable(exod):
                     break
                 self._pause(0.1)
-        os.sync()
+        if self._board:
+            os.sync()
 
 
 def command(words: Sequence[str]) -> str:
@@ -242,7 +248,8 @@ def command(words: Sequence[str]) -> str:
 
 def told(words: Sequence[str]) -> str:
     """What a machine that is no board does of a command: say it."""
-    print(f"exo-device: on a board this would run: {shlex.join(words)}", flush=True)
+    what = f"on a board this would run: {shlex.join(words)}"
+    print(f"exo-device: {what}", file=sys.stderr, flush=True)
     return ""
 
 

@@ -182,7 +182,7 @@ def test_an_exod_of_somebody_else_is_left_alone_where_it_is_no_board(
         )
         ending.empty()
         assert reachable(home.exod_socket) and not marker.exists()
-        assert f"would run: touch {marker}" in capsys.readouterr().out
+        assert f"would run: touch {marker}" in capsys.readouterr().err
         assert switched == [False]
     finally:
         exod.kill()
