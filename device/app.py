@@ -81,9 +81,18 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--fast", action="store_true", help="a clock of the script's own, and exod as it says"
     )
     parser.add_argument(
+        "--wires",
+        action="store_true",
+        help="a script's panel is the board's own driver, unconnected",
+    )
+    parser.add_argument(
         "--models-fake", action="store_true", help="start exo-models without model files (tests)"
     )
     return parser.parse_args(arguments)
+
+
+def silent(moment: str, **more: object) -> None:
+    """Nobody measures."""
 
 
 def build(
@@ -94,7 +103,7 @@ def build(
     microphone: Microphone,
     speaker: Speaker,
     toggles: bool = False,
-    trace: Path | None = None,
+    trace: Callable[..., None] = silent,
     clock: Clock | None = None,
 ) -> Handheld:
     """Put a handheld together; its link runs, its loop does not yet."""
@@ -118,7 +127,7 @@ def bare(
     buttons: Buttons,
     clock: Clock,
     toggles: bool = False,
-    trace: Path | None = None,
+    trace: Callable[..., None] = silent,
 ) -> Handheld:
     """A handheld with screen and buttons, to which ear, voice and link are attached."""
     from exo.device.display import dots
@@ -133,24 +142,34 @@ def bare(
     pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
-        screen, pages, clock, machine, settings.number("screen.linger"), toggles, _tracer(trace)
+        screen, pages, clock, machine, settings.number("screen.linger"), toggles, trace
     )
+
+    def press(name: str, down: bool) -> None:
+        trace("edge", name=name, down=down)
+        handheld.post(Button(name, down))
+
     buttons.listen(
-        lambda name, down: handheld.post(Button(name, down)),
+        press,
         lambda made: handheld.post(Gesture(made.kind, "+".join(made.names), made.at)),
     )
     return handheld
 
 
-def _tracer(path: Path | None) -> Callable[[str], None]:
-    """Write `{"t": seconds, "moment": ...}` for each moment; t is the system's monotonic clock."""
+def tracer(path: Path | None) -> Callable[..., None]:
+    """Write `{"t": seconds, "moment": ...}` and what else is told for each moment; t is the system's
+    monotonic clock."""
     if path is None:
-        return lambda moment: None
+        return silent
     try:
         file = path.open("a", buffering=1)
     except OSError as error:
         raise storage_error(f"write {path}", error) from error
-    return lambda moment: print(json.dumps({"t": time.monotonic(), "moment": moment}), file=file)
+
+    def write(moment: str, **more: object) -> None:
+        print(json.dumps({"t": time.monotonic(), "moment": moment} | more), file=file)
+
+    return write
 
 
 @contextlib.contextmanager
@@ -174,8 +193,8 @@ def _board(options: argparse.Namespace, settings: Settings) -> Profile:
 
 
 def _scripted(home: Home, options: argparse.Namespace) -> int:
+    from exo.device import simulated
     from exo.device.script import ScriptError, parse
-    from exo.device.simulated import run, run_fast
 
     settings = Settings.load(home.settings_file)
     board = _board(options, settings)
@@ -188,18 +207,15 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
     steps = parse(source, names, options.script.parent, str(options.script), options.fast)
 
     stop = _signalled(signal.SIGTERM, signal.SIGHUP)
-    speaker = FakeSpeaker()
+    speaker, trace = FakeSpeaker(), tracer(options.trace)
+    run = simulated.Run(home, settings, board, steps, options.shots, stop, trace, options.wires)
     try:
         with _alone(home):
             if options.fast:
-                run_fast(home, settings, board, steps, options.shots, stop, options.trace)
+                run.fast()
             else:
                 with _services(home, options, stop) as services:
-                    run(
-                        *(home, settings, board, steps, options.shots, stop, options.trace),
-                        speaker,
-                        services,
-                    )
+                    run.real(speaker, services)
     except ScriptError as error:
         print(f"exo-device: {options.script}, {error}", file=sys.stderr)
         return 1
@@ -226,10 +242,11 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
         stop = _signalled(signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
         with _alone(home), _services(home, options, stop) as services:
             switch = (lambda run: None) if options.no_services else services.switch
-            return onboard.run(home, settings, board, options.trace, stop, services=switch)
+            return onboard.run(home, settings, board, tracer(options.trace), stop, services=switch)
     terminal.check(sys.stdin, sys.stdout)
     with _alone(home), _services(home, options, None) as services:
-        return terminal.run(home, settings, board, options.audio_out, options.trace, services)
+        trace = tracer(options.trace)
+        return terminal.run(home, settings, board, options.audio_out, trace, services)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from exo.board import detect
@@ -32,7 +31,7 @@ def run(
     home: Home,
     settings: Settings,
     board: Profile,
-    trace: Path | None,
+    trace: Callable[..., None],
     stop: threading.Event,
     factory: Any = None,
     services: Callable[[bool], None] = lambda run: None,

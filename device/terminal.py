@@ -14,7 +14,7 @@ import termios
 import threading
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -155,7 +155,7 @@ def run(
     settings: Settings,
     board: Profile,
     audio_out: Path | None,
-    trace: Path | None,
+    trace: Callable[..., None],
     services: Services,
 ) -> int:
     """Show the handheld until the person quits; returns an exit code."""

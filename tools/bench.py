@@ -28,6 +28,7 @@ TABLE = {
     "ledger": "durable appends beside bare commits, verification beside bare Ed25519, reading",
     "gate": "time to judge a call beside shlex.split alone, and the labelled calls that it gets wrong",
     "panels": "bytes and time of a frame for each kind of panel, on a recorded bus",
+    "handheld": "button edge to changed pixel and cost of a picture for each panel; idle processor time",
     "card": "bytes written to the card by a spoken turn, all processes",
 }
 

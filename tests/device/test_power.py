@@ -279,6 +279,7 @@ def test_a_board_whose_battery_runs_out_is_switched_off(
     from exo.board import detect
     from exo.board.profile import load
     from exo.device import onboard, power
+    from exo.device.app import silent
 
     monkeypatch.setattr(onboard, "open_gauge", lambda battery: FakeGauge(2))
     monkeypatch.setattr(detect, "is_board", lambda: True)
@@ -295,7 +296,7 @@ def test_a_board_whose_battery_runs_out_is_switched_off(
     stop = threading.Event()
     timer = threading.Timer(PATIENCE, stop.set)
     timer.start()
-    assert onboard.run(home, settings, board, None, stop, factory, command=run) == 0
+    assert onboard.run(home, settings, board, silent, stop, factory, command=run) == 0
     timer.cancel()
     assert ran == [("systemctl", "poweroff")] and not stop.is_set()
     factory.close()

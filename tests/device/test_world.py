@@ -17,7 +17,7 @@ from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.device.fast import START, FastClock
 from exo.device.script import ScriptError, parse
-from exo.device.simulated import run_fast
+from exo.device.simulated import Run
 from exo.device.world import FAULTS, SimClock, seconds
 
 BUTTONS = ("talk", "up", "down", "ok", "back")
@@ -29,7 +29,7 @@ def play(home: Home, script: str, board: str = "sim", shots: Path | None = None)
     keys = tuple(button.name for button in profile.buttons)
     steps = parse(script, keys, home.root, quick=True)
     settings = Settings.load(home.settings_file, {"EXO_SCREEN_LINGER": "5"})
-    run_fast(home, settings, profile, steps, shots, threading.Event(), None)
+    Run(home, settings, profile, steps, shots, threading.Event()).fast()
 
 
 @pytest.mark.parametrize(
@@ -271,3 +271,30 @@ def test_the_program_runs_fast_without_services(tmp_path: Path) -> None:
     assert not (tmp_path / "home/state/exod.sock").exists()
     alone = subprocess.run(run, capture_output=True, text=True, timeout=60)
     assert alone.returncode == 2 and "--script" in alone.stderr
+
+
+@pytest.mark.parametrize("board", [each for each in names() if load(each).panel.bus])
+def test_a_board_s_own_driver_takes_every_picture(home: Home, board: str) -> None:
+    frames: list[dict[str, object]] = []
+
+    def trace(moment: str, **more: object) -> None:
+        if moment == "frame":
+            frames.append(more)
+
+    profile = load(board)
+    keys = tuple(button.name for button in profile.buttons)
+    script = "wait idle 5\nunplug panel\nsleep 61\nplug panel\nsleep 120\nhold talk\nsleep 3\nrelease talk"
+    steps = parse(script, keys, home.root, quick=True)
+    settings = Settings.load(home.settings_file, {})
+    run = Run(home, settings, profile, steps, None, threading.Event(), trace, wires=True)
+    run.fast()
+    whole = (
+        profile.panel.size[0]
+        * profile.panel.size[1]
+        // 8
+        * (16 if profile.panel.mode == "RGB" else 1)
+    )
+    sent = [int(str(frame["bytes"])) for frame in frames]
+    assert {"idle", "listening"} <= {frame["page"] for frame in frames}
+    assert all(0 < each < 2.2 * whole + 200 for each in sent)
+    assert min(sent) < whole / 2, "a small change sends the whole picture"
