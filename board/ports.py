@@ -18,7 +18,9 @@ def ignore(gesture: Gesture) -> None:
 
 
 class Buttons(Protocol):
-    """Buttons by the names of the profile. Debounced: each change is told once."""
+    """Buttons by the `names` of the profile. Debounced: each change is told once."""
+
+    names: tuple[str, ...]
 
     def listen(
         self,

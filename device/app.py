@@ -29,9 +29,11 @@ from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.device.events import Quit
 from exo.device.launch import Services
+from exo.device.system import finish_reset
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
+    from exo.device.system import System
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -111,17 +113,26 @@ def build(
     from exo.device.link import Exod
     from exo.device.voice import Voice
 
-    handheld = bare(settings, screen, buttons, clock or SystemClock(), toggles, trace)
+    handheld = bare(home, settings, screen, buttons, clock or SystemClock(), toggles, trace)
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
     ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
     voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
-    handheld.attach(ear, voice, link)
+    handheld.attach(ear, voice, link, system_of(home, settings, handheld))
     link.start()
     return handheld
 
 
+def system_of(home: Home, settings: Settings, handheld: Handheld) -> System:
+    """The machine around a handheld."""
+    from exo.device.system import System
+
+    board = settings.text("board")
+    return System(home, board, handheld.texts, lambda: handheld.post(Quit()))
+
+
 def bare(
+    home: Home,
     settings: Settings,
     screen: Screen,
     buttons: Buttons,
@@ -136,13 +147,24 @@ def bare(
     from exo.device.handheld import Handheld
     from exo.device.locale import Texts
     from exo.device.pages import Pages
+    from exo.device.pin import Pin
+    from exo.device.settings import OFFERED
     from exo.device.states import DEADLINES, Machine
 
     paper = bool(getattr(screen, "paper", False))
     pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
-        screen, pages, clock, machine, settings.number("screen.linger"), toggles, trace
+        screen,
+        pages,
+        clock,
+        machine,
+        settings.number("screen.linger"),
+        toggles,
+        trace,
+        buttons.names,
+        {name: settings.origin(name)[0] for name in OFFERED},
+        Pin(home.state / "pin", clock),
     )
 
     def press(name: str, down: bool) -> None:
@@ -253,6 +275,8 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
 def _alone(home: Home) -> Iterator[None]:
     """One handheld a home: two would answer the same question."""
     home.make()
+    if finish_reset(home):
+        home.make()
     lock = ProcessLock(home.lock_file("device"), "exo-device")
     try:
         yield

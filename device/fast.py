@@ -19,6 +19,7 @@ from typing import Any
 from exo.board.fake import FakeButtons
 from exo.device import events as ev
 from exo.device.handheld import Handheld
+from exo.device.ports import SystemPort
 from exo.device.power import Power
 from exo.device.world import Breakable
 
@@ -271,14 +272,19 @@ class Stage:
     """exod, ear and voice of one fast run, and what a script says of them."""
 
     def __init__(
-        self, fast: Fast, handheld: Handheld, microphone: Breakable, speaker: Breakable
+        self,
+        fast: Fast,
+        handheld: Handheld,
+        system: SystemPort,
+        microphone: Breakable,
+        speaker: Breakable,
     ) -> None:
         self._fast, self._handheld = fast, handheld
         self.link = FastLink(fast, handheld.post)
         self.ear = FastEar(fast, handheld.post, microphone)
         self.voice = FastVoice(fast, handheld.post, speaker)
         fast.handheld = handheld
-        handheld.attach(self.ear, self.voice, self.link)
+        handheld.attach(self.ear, self.voice, self.link, system)
         handheld.post(ev.Link("models", True))
         self.link.come()
 

@@ -3,7 +3,8 @@ event. A test puts its own parts here."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 
 class EarPort(Protocol):
@@ -34,3 +35,15 @@ class LinkPort(Protocol):
     def why(self, ticket: int, id_: str) -> None: ...
     def prefill(self) -> None: ...
     def interrupt(self) -> None: ...
+    def call(self, kind: str, ticket: int, command: str, body: dict[str, Any]) -> None: ...
+    def switch(self, session: str) -> None: ...
+
+
+class SystemPort(Protocol):
+    """The machine around the handheld (device.system.System). `actions` are what it can do, of restart,
+    off and reset; each may raise an ExoError."""
+
+    actions: dict[str, Callable[[], None]]
+
+    def storage(self) -> str: ...
+    def about(self) -> str: ...

@@ -281,6 +281,8 @@ def powered(
     warn, critical, floor = (
         settings.count(f"power.{name}") for name in ("warn", "critical", "floor")
     )
+    if handheld.system:
+        handheld.system.actions |= ending.actions
     power = None
     if beacon:
         handheld.lamp = lambda: beacon.show(lamp(handheld, warn))

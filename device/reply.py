@@ -21,6 +21,10 @@ class Reply:
         self.begin(0, "", 0)
         self.streaming = False
 
+    def use(self, pages: Pages) -> None:
+        """Lay it out anew: the letters have another size now."""
+        self._pages, self._laid = pages, ""
+
     def begin(self, ticket: int, question: str, voice: int) -> None:
         """Forget the last reply; `voice` is the speech's ticket, 0 for a silent one."""
         self.ticket, self.question, self.voice = ticket, question, voice

@@ -27,7 +27,7 @@ from exo.board.profile import Profile
 from exo.core.base.clock import Clock
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
-from exo.device.app import bare, build, running, silent
+from exo.device.app import bare, build, running, silent, system_of
 from exo.device.display import Display
 from exo.device.fast import Fast, FastClock, Stage
 from exo.device.handheld import Handheld
@@ -140,10 +140,12 @@ class Run:
         microphone, speaker = FakeMicrophone(), FakeSpeaker()
         panel, beacon = self._panel(clock), beacon_of(self.board, self.settings)
         buttons = FakeButtons(names_of(self.board), clock.monotonic, waits=False)
-        handheld = bare(self.settings, panel, buttons, clock, trace=self.trace)
+        handheld = bare(self.home, self.settings, panel, buttons, clock, trace=self.trace)
         self._watch(handheld, panel)
         fast = Fast(clock, buttons)
-        stage = Stage(fast, handheld, microphone, speaker)
+        stage = Stage(
+            fast, handheld, system_of(self.home, self.settings, handheld), microphone, speaker
+        )
         parts = panel, buttons, microphone, speaker, gauge, beacon, clock
         world = World(*parts, stage.kill, fast.advance)
         commands = self._commands()

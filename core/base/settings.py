@@ -81,6 +81,13 @@ TABLE = (
     Setting("power.off", "systemctl poweroff", "", "command that switches a board off"),
     Setting("power.restart", "systemctl reboot", "", "command that starts a board anew"),
     Setting("led.brightness", 0.3, "", "of the light, 0 (dark) to 1", 0, 1),
+    Setting("screen.brightness", 100, "%", "brightness of the screen", 5, 100),
+    Setting(
+        "screen.sleep", 120.0, "s", "the screen goes dark after this rest (0: never)", 0, 86400
+    ),
+    Setting("screen.text", "normal", "", "size of letters", choices=("normal", "large")),
+    Setting("screen.contrast", "normal", "", "contrast of pages", choices=("normal", "high")),
+    Setting("lock.sleep", True, "", "a PIN that is set is asked for after the screen was dark"),
     Setting("screen.linger", 10.0, "s", "a finished reply stays on the screen this long", 1, 600),
 )
 BY_NAME = {row.name: row for row in TABLE}

@@ -86,6 +86,8 @@ class Engine:
         self.plugins.fallback("ask", tools.register_ask)
         about = PluginCommand("plugins", "What is plugged in.", self._plugins_command)
         self._registry.commands["plugins"] = about
+        cancel = PluginCommand("cancel", "Take a timer or reminder back.", self._cancel_command)
+        self._registry.commands["cancel"] = cancel
         self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
         wait = settings.number("approval.timeout")
@@ -439,6 +441,14 @@ class Engine:
     async def _plugins_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
         return {"plugins": self.plugins.records()}
 
+    async def _cancel_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
+        return {"cancelled": self._timers.cancel(str(args.get("id", "")))}
+
+    async def on_tasks_list(self, body: schema.TasksList) -> schema.Rows:
+        """Timers and reminders, soonest first: {id, kind, due (ms UTC), label, repeat, session}."""
+        rows = [vars(timer) | {"kind": timer.kind} for timer in self._timers.pending()]
+        return schema.Rows(rows)
+
     async def on_memory_query(self, body: schema.MemoryQuery) -> schema.AnyResult:
         """The person's memory: recall, remember, rule, why, forget, status."""
         if self._memory is None:
@@ -467,7 +477,7 @@ class Engine:
         return schema.ConfigSaved()
 
     def _ring(self, timer: Timer) -> None:
-        code = "reminder" if timer.first else "timer"
+        code = timer.kind
         text = "Your timer is done."
         if timer.label:
             text = f"{code.capitalize()}: {timer.label}"

@@ -36,6 +36,10 @@ class Timer:
     first: str = ""
     repeat: str = ""
 
+    @property
+    def kind(self) -> str:
+        return "reminder" if self.first else "timer"
+
 
 class Timers:
     """Owns the table `timers`."""
@@ -67,6 +71,11 @@ class Timers:
         # at least a second on: where summer time skips an hour the wall time is no later instant
         due = max(self._clock.stamp(at), self._clock.now_ms() + 1000)
         link.execute("UPDATE timers SET due = ? WHERE id = ?", (due, timer.id))
+
+    def cancel(self, id_: str) -> bool:
+        """Take one back; False when it rang already. Raises StorageError."""
+        with self._database.transaction(durable=True) as link:
+            return link.execute("DELETE FROM timers WHERE id = ?", (id_,)).rowcount > 0
 
     def pending(self) -> list[Timer]:
         """Soonest first."""

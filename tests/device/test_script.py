@@ -180,7 +180,7 @@ type What is my sister called?
 wait reply 20
 expect You told me: My sister is called Zelmira
 press ok
-wait notice 10
+wait why 10
 expect you said:
 press ok
 wait idle 20
