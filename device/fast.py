@@ -111,17 +111,28 @@ class Fast:
             self.power.look()
 
 
+# what an exod with nothing in it returns, by the command
+EMPTY: dict[str, dict[str, Any]] = {
+    "config.get": {"settings": {}},
+    "config.set": {},
+    "session.list": {"sessions": []},
+    "tasks.list": {"tasks": []},
+    "search": {"hits": []},
+    "command.run": {},
+    "approval.respond": {},
+    "question.answer": {},
+}
+
+
 class FastLink:
     """exod as a script has it: `replies` are what it says next, `answers` what commands return, by their
-    name. Without either it says back what it heard, and refuses."""
-
-    session = "s1"
+    name. Without either it says back what it heard, and has nothing in it."""
 
     def __init__(self, fast: Fast, post: Callable[[ev.Event], None]) -> None:
         self._fast, self._post = fast, post
         self.replies: deque[str] = deque()
-        self.answers: dict[str, dict[str, Any]] = {}
-        self.up = False
+        self.answers = dict(EMPTY)
+        self.session, self.up = "s1", False
         self._turns = itertools.count(1)
         self._turn = ""
 
@@ -183,10 +194,11 @@ class FastLink:
             why = f"no answer to {command} was given" if self.up else "Connection refused"
             self._post(ev.Called(kind, ticket, None, "service", why))
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *arguments, **named: None  # an order that has no answer
+    def switch(self, session: str) -> None:
+        self.session = session or "s2"
+
+    def prefill(self) -> None:
+        """There is nothing to be computed ahead."""
 
 
 class FastEar:

@@ -23,12 +23,16 @@ from exo.device.world import FAULTS, SimClock, seconds
 BUTTONS = ("talk", "up", "down", "ok", "back")
 
 
-def play(home: Home, script: str, board: str = "sim", shots: Path | None = None) -> None:
-    """Run a script fast. Raises ScriptError."""
+def play(
+    home: Home, script: str, board: str = "sim", shots: Path | None = None, sleep: str = "0"
+) -> None:
+    """Run a script fast; the screen sleeps after so many seconds. Raises ScriptError."""
     profile = load(board)
     keys = tuple(button.name for button in profile.buttons)
     steps = parse(script, keys, home.root, quick=True)
-    settings = Settings.load(home.settings_file, {"EXO_SCREEN_LINGER": "5"})
+    settings = Settings.load(
+        home.settings_file, {"EXO_SCREEN_LINGER": "5", "EXO_SCREEN_SLEEP": sleep}
+    )
     Run(home, settings, profile, steps, shots, threading.Event()).fast()
 
 
@@ -200,6 +204,22 @@ def test_every_fault_stands_in_that_hour() -> None:
     assert set(FAULTS) <= words
 
 
+def test_a_dark_screen_is_lit_by_what_matters(home: Home) -> None:
+    script = """
+    wait idle 5
+    expect 10:00
+    sleep 70
+    expect ^$
+    press talk
+    expect 10:01
+    wait idle 1
+    sleep 70
+    battery 9
+    expect 9%
+    """
+    play(home, script, sleep="60")
+
+
 def test_an_empty_battery_ends_the_run_dark(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     play(home, "wait idle 3\nbattery 2\nwait notice 5\nexpect 2%\nwait off 60\nsleep 3600")
     assert "would run: systemctl poweroff" in capsys.readouterr().err
@@ -256,7 +276,7 @@ def test_a_random_walk_ends_idle(home: Home) -> None:
         )
     lines += [f"release {key}" for key in BUTTONS]
     lines += ["card free", "plug panel", "sleep 400", "press back", "wait idle 600"]
-    play(home, "\n".join(lines))
+    play(home, "\n".join(lines), sleep="60")
 
 
 def test_the_program_runs_fast_without_services(tmp_path: Path) -> None:
@@ -285,7 +305,7 @@ def test_a_board_s_own_driver_takes_every_picture(home: Home, board: str) -> Non
     keys = tuple(button.name for button in profile.buttons)
     script = "wait idle 5\nunplug panel\nsleep 61\nplug panel\nsleep 120\nhold talk\nsleep 3\nrelease talk"
     steps = parse(script, keys, home.root, quick=True)
-    settings = Settings.load(home.settings_file, {})
+    settings = Settings.load(home.settings_file, {"EXO_SCREEN_SLEEP": "0"})
     run = Run(home, settings, profile, steps, None, threading.Event(), trace, wires=True)
     run.fast()
     whole = (
