@@ -247,10 +247,10 @@ def test_the_same_script_gives_the_same_pictures(home: Home, tmp_path: Path) -> 
 
 
 def test_a_random_walk_ends_idle(home: Home) -> None:
-    """More steps with EXO_WALK=100000."""
+    """More steps with WALK=100000."""
     dice = random.Random(20261130)
     lines = ["wait idle 5"]
-    for _ in range(int(os.environ.get("EXO_WALK", "1500"))):
+    for _ in range(int(os.environ.get("WALK", "1500"))):
         key = dice.choice(BUTTONS)
         event = {"level": dice.choice(["info", "error"]), "code": "timer", "text": "It rings."}
         lines.append(
