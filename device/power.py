@@ -181,8 +181,8 @@ class Ending:
             ).start()
 
         return {
-            "off": lambda: begin(False, "power.off"),
             "restart": lambda: begin(True, "power.restart"),
+            "off": lambda: begin(False, "power.off"),
         }
 
     def _end(self, restart: bool, key: str) -> None:
@@ -282,7 +282,7 @@ def powered(
         settings.count(f"power.{name}") for name in ("warn", "critical", "floor")
     )
     if handheld.system:
-        handheld.system.actions |= ending.actions
+        handheld.system.actions = ending.actions | handheld.system.actions
     power = None
     if beacon:
         handheld.lamp = lambda: beacon.show(lamp(handheld, warn))

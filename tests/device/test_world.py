@@ -246,11 +246,10 @@ def test_the_same_script_gives_the_same_pictures(home: Home, tmp_path: Path) -> 
     assert (tmp_path / "one/a.png").read_bytes() != (tmp_path / "one/b.png").read_bytes()
 
 
-def test_a_random_walk_ends_idle(home: Home) -> None:
-    """More steps with WALK=100000."""
-    dice = random.Random(20261130)
+def walk(dice: random.Random, events: int) -> list[str]:
+    """A script of whatever may happen, and then of rest."""
     lines = ["wait idle 5"]
-    for _ in range(int(os.environ.get("WALK", "1500"))):
+    for _ in range(events):
         key = dice.choice(BUTTONS)
         event = {"level": dice.choice(["info", "error"]), "code": "timer", "text": "It rings."}
         lines.append(
@@ -275,8 +274,32 @@ def test_a_random_walk_ends_idle(home: Home) -> None:
             )
         )
     lines += [f"release {key}" for key in BUTTONS]
-    lines += ["card free", "plug panel", "sleep 400", "press back", "wait idle 600"]
-    play(home, "\n".join(lines), sleep="60")
+    return [*lines, "card free", "plug panel", "sleep 2000"]
+
+
+@pytest.mark.parametrize("seed", range(max(1, int(os.environ.get("WALK", "1000")) // 1000)))
+def test_a_random_walk_ends_at_rest(
+    home: Home, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """WALK=100000 in the environment: a hundred walks instead of one."""
+    script = "\n".join(walk(random.Random(seed), 1000))
+    for last in (
+        "wait idle 600",
+        "wait locked 1",
+        "wait off 1",
+    ):  # a PIN can be set, and it can be switched off
+        try:
+            play(home, f"{script}\n{last}", sleep="60")
+            break
+        except ScriptError as error:
+            assert last.split()[1] != "off" and last in str(error)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_menu_switches_it_off(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    menu = "wait idle 5\ndouble talk\nsleep 1\npress up\npress ok\nsleep 1\npress up\npress up\npress ok"
+    play(home, f"{menu}\nexpect Hold OK\npress ok 1500\nwait notice 5\nwait off 60\nsleep 60")
+    assert "would run: systemctl poweroff" in capsys.readouterr().err
 
 
 def test_the_program_runs_fast_without_services(tmp_path: Path) -> None:
