@@ -42,6 +42,9 @@ class Page:
     def back(self) -> None:
         """To where it was opened from."""
         device, parent = self.device, self.parent
+        if parent and parent.state == device.machine.state:
+            device.page = parent
+            return
         trigger = parent.state if parent and device.machine.can(parent.state) else "back"
         if device.machine.fire(trigger):
             device.page = parent if parent and parent.state == device.machine.state else None

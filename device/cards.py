@@ -261,7 +261,7 @@ class Approval(Card):
 
     @property
     def growing(self) -> float:
-        return 0.0 if self.chosen == 1 and not self.device.fingers.lone else super().growing
+        return 0.0 if self.chosen == 1 and not self.device.fingers.single else super().growing
 
     def key(self, name: str) -> None:
         if name in ("back", "left") or name == "ok" and self.chosen == 1:
@@ -273,7 +273,7 @@ class Approval(Card):
 
     def hold(self) -> None:
         choice = ("allow", "deny", "allow_always")[self.chosen]
-        if choice != "deny" or self.device.fingers.lone:
+        if choice != "deny" or self.device.fingers.single:
             self.device.cards.answer(self.asked, choice)
 
     def said(self, text: str) -> None:
@@ -294,7 +294,7 @@ class Question(Card):
         super().__init__(device, asked, device.texts("question.title"), str(asked.body.get("text")))
         options = asked.body.get("options")
         self._options = tuple(str(each) for each in options) if isinstance(options, list) else ()
-        self.holds = device.fingers.lone
+        self.holds = device.fingers.single
 
     @property
     def choices(self) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ class Entry(Page):
         self.text = "".join(clusters(self.text)[:-1])
 
     def hold(self) -> None:
-        if self.device.fingers.lone:  # its one key chooses by being held
+        if self.device.fingers.single:  # its one key chooses by being held
             self.key("ok")
         else:
             self.send()
@@ -187,7 +187,7 @@ class Digits(Page):
         self._typed = self._typed[:-1]
 
     def hold(self) -> None:
-        if self.device.fingers.lone:
+        if self.device.fingers.single:
             self.key("ok")
         else:
             self.send()

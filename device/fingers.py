@@ -39,8 +39,13 @@ class Fingers:
 
     @property
     def lone(self) -> bool:
-        """Whether talk has to choose the row too: there is nothing to go up and down with."""
+        """Whether there is nothing to go up and down with: what goes on, goes round."""
         return not {"up", "down"} & self.names
+
+    @property
+    def single(self) -> bool:
+        """Whether talk is all there is: tapped it goes on, held it chooses."""
+        return self.lone and self.ok == "talk"
 
     @property
     def any(self) -> bool:

@@ -93,6 +93,7 @@ class Handheld:
         self.battery: tuple[int | None, bool] = (None, False)
         self.lamp: Callable[[], None] = lambda: None  # shows the state on the board's light
         self.dark = False
+        self._wanted: tuple[str, Value] = ("", False)  # a setting on its way to exod
         self._touched = clock.monotonic()  # when the screen was last needed
         self._lock = threading.Lock()  # for `snapshot` alone
         self._syncs: list[threading.Event] = []
@@ -300,6 +301,8 @@ class Handheld:
             self.pages, self.texts = pages, pages.texts
             self.display = Display(self.display.screen, pages, self.clock.monotonic)
             self.talk.reply.use(pages)
+            if name == "screen.language":
+                self.home()  # the titles of open pages are in the language before
 
     def _relaid(self, options: Mapping[str, Value]) -> Pages:
         texts = Texts(str(options.get("screen.language", self.texts.language)))
@@ -408,10 +411,10 @@ class Handheld:
 
     def rest_for(self) -> float:
         """Seconds until something changes by itself: a frame of an animation, a deadline, the minute."""
-        state = self.machine.state
+        state, touched = self.machine.state, self.fingers.any or self.hands.waiting
         if self.page is not None:
-            return SMOOTH if self.page.growing else FRAME if self.fingers.any else 0.5
-        if self.talk.busy or state in ("starting", "notice", "ring") or self.fingers.any:
+            return SMOOTH if self.page.growing else FRAME if touched else 0.5
+        if self.talk.busy or state in ("starting", "notice", "ring") or touched:
             return FRAME
         now, local = self.clock.monotonic(), self.clock.local()
         minute = 60.01 - local.second - local.microsecond / 1e6

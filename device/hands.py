@@ -1,7 +1,7 @@
 """What a key means where: from keys that go down and up to what a page is told.
 
-Talk records; where a board has no ok, talk tapped is ok, and where it has no arrows either, tapped is next
-and held is ok. Talk twice is the menu, on a page back. Invariant: the press that lights the screen, and
+Talk records. On a page of a board that lacks keys it stands in for them: tapped it is ok, without arrows
+next, and then held it is ok; twice it is back. Elsewhere talk twice is the menu. Invariant: the press that lights the screen, and
 one that a card surprises, mean nothing."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from exo.device.cards import Card
-from exo.device.fingers import ARROWS, HOLD
+from exo.device.fingers import ARROWS, DOUBLE, HOLD
 from exo.device.menu import menu
 from exo.device.settings import unlock
 from exo.device.states import LOCKED, RESTS
@@ -25,6 +25,7 @@ class Hands:
 
     def __init__(self, device: Handheld) -> None:
         self._device = device
+        self._tap: tuple[str, float] | None = None  # what a tap of talk means, and from when on
         self._again = False  # the press of talk that is under way follows a tap closely
 
     def button(self, name: str, down: bool) -> None:
@@ -59,26 +60,34 @@ class Hands:
             self.button(name, False)
 
     def tick(self) -> None:
-        """Time went on: arrows repeat, and what a hold means happens while the key is down."""
+        """Time went on: arrows repeat, a tap that nothing followed counts, and what a hold means happens
+        while the key is down."""
         device = self._device
         fingers, page = device.fingers, device.page
         for name in fingers.repeats():
             self._key(name)
-        name = fingers.ok
-        held = fingers.held(name)
-        if name == "talk" and self._records:
-            return
-        speaks = name == "talk" and not fingers.lone and page is not None and not page.holds
-        if speaks and held >= 2 * SHORT:
-            if fingers.spend(name):
+        if self._tap and device.clock.monotonic() >= self._tap[1]:
+            name, self._tap = self._tap[0], None
+            self._key(name)
+        if not self._records and not fingers.single and fingers.held("talk") >= 2 * SHORT:
+            holds = page is not None and page.holds and fingers.ok == "talk"
+            if not holds and fingers.spend("talk"):
                 device.talk.press()
-        elif held >= HOLD and fingers.spend(name):
+        name = fingers.ok
+        free = name == "ok" or not self._records
+        if free and fingers.held(name) >= HOLD and fingers.spend(name):
             self._held()
 
     @property
+    def waiting(self) -> bool:
+        """Whether a tap waits to become two."""
+        return self._tap is not None
+
+    @property
     def _records(self) -> bool:
-        """Whether talk records as soon as it goes down: not where it chooses as well."""
-        return self._device.fingers.ok == "ok" or self._device.machine.state in VIEWS
+        """Whether talk records as soon as it goes down: not where it stands in for another key."""
+        names, state = self._device.fingers.names, self._device.machine.state
+        return state in VIEWS or {"ok", "back", "up", "down"} <= names
 
     def _talk(self) -> None:
         device = self._device
@@ -89,6 +98,8 @@ class Hands:
             device.talk.press()
         elif self._again:
             self._twice()
+        else:
+            self._tap = None
 
     def _released(self, name: str, seconds: float | None) -> None:
         device = self._device
@@ -101,11 +112,14 @@ class Hands:
             return
         elif name == "ok":
             self._key("ok")
-        elif name == "talk" and not self._records:
-            self._key("down" if device.fingers.lone else "ok")
+        elif name == "talk" and not self._records and device.page is not None:
+            means = "down" if device.fingers.lone else device.fingers.ok
+            if means != "ok" or "ok" not in device.fingers.names:
+                self._tap = ("ok" if means == "talk" else means, device.clock.monotonic() + DOUBLE)
 
     def _twice(self) -> None:
-        """Talk twice where it chooses: back."""
+        """Talk twice where it stands in for another key: back."""
+        self._tap = None
         if self._device.page is not None and self._device.fingers.spend("talk"):
             self._key("back")
 
@@ -148,7 +162,7 @@ class Hands:
         device.machine.touch(page.patience)
         if page.holds:
             page.hold()
-        elif device.fingers.lone:
+        elif device.fingers.single:
             page.key("ok")
         else:
             device.notices.say(page.aloud())

@@ -95,12 +95,18 @@ def menu(device: Handheld) -> ListPage:
     def show(name: str) -> None:
         device.go(Progress(device, name, page))
 
+    def last() -> None:
+        device.home()
+        device.talk.again()
+
     def items() -> list[Item]:
         texts, known = device.texts, device.known
         found = []
         for asked in device.cards.later:
             label = str(asked.body.get("text") or asked.body.get("summary") or "")
             found.append(Item(label, partial(device.cards.show, asked), icon="question"))
+        if device.talk.reply.text:
+            found.append(Item(texts("menu.last"), last))
         if device.core_up:
             found.append(Item(texts("menu.sessions"), lambda: device.go(sessions(device, page))))
             if known.due is not None:

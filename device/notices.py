@@ -101,7 +101,7 @@ class Notices:
         if state == "reply":
             return self._device.talk.rested
         if state in LOCKED:
-            return level == "timer" and state != "lost"
+            return level == "timer" and state in ("locked", "unlock")
         if state in BROWSED:  # what is looked at is not swept away, but by what rings
             return level == "timer"
         return state in RESTS

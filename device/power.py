@@ -146,6 +146,11 @@ class Power:
                     self.look()
 
 
+def in_a_thread(act: Callable[[], None]) -> None:
+    """Have `act` done aside."""
+    threading.Thread(target=act, name="ending", daemon=True).start()
+
+
 class Ending:
     """Switches the machine off, or starts it anew: a notice, exod put down, the disk in step, the command."""
 
@@ -159,12 +164,15 @@ class Ending:
         services: Callable[[bool], None] = lambda run: None,
         run: Run | None = None,
         pause: Callable[[float], None] = time.sleep,
+        aside: Callable[[Callable[[], None]], None] = in_a_thread,
     ) -> None:
         """`off` and `restart` are command lines; without `board` they are only told. `services(False)`
-        stops what this process started and waits, `services(True)` starts it again. `run` runs a command."""
+        stops what this process started and waits, `services(True)` starts it again. `run` runs a command, `pause` waits, `aside` begins
+        something that takes its time."""
         self._home, self._post, self._board, self._pause = home, post, board, pause
         self._commands = {False: shlex.split(off), True: shlex.split(restart)}
         self._services, self._command = services, run or (command if board else told)
+        self._aside = aside
         self._once = threading.Lock()
 
     def empty(self) -> None:
@@ -176,9 +184,7 @@ class Ending:
         """What a person can want, by name; each returns at once."""
 
         def begin(restart: bool, key: str) -> None:
-            threading.Thread(
-                target=self._end, args=(restart, key), name="ending", daemon=True
-            ).start()
+            self._aside(lambda: self._end(restart, key))
 
         return {
             "restart": lambda: begin(True, "power.restart"),

@@ -228,9 +228,15 @@ def unlock(device: Handheld) -> Digits:
     reset = device.system.actions.get("reset") if device.system else None
 
     def lost() -> None:
-        assert reset is not None
         title, what = device.texts("pin.lost"), device.texts("pin.lost.what")
-        device.go(Confirm(device, title, what, reset, state="lost"))
+        device.go(Confirm(device, title, what, wipe, state="lost"))
+
+    def wipe() -> None:
+        try:
+            if reset:
+                reset()
+        except ExoError as error:  # told at once: behind the PIN no other notice is
+            device.notices.show("notice", Notice("error", str(error), aloud=False))
 
     page = Digits(
         device,

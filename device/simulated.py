@@ -149,7 +149,11 @@ class Run:
         parts = panel, buttons, microphone, speaker, gauge, beacon, clock
         world = World(*parts, stage.kill, fast.advance)
         commands = self._commands()
-        ending = Ending(self.home, handheld.post, False, *commands, pause=fast.advance)
+        ending = Ending(
+            *(self.home, handheld.post, False, *commands),
+            pause=fast.advance,
+            aside=lambda act: fast.later(0, act),
+        )
         lit = powered(handheld, self.settings, ending, gauge, beacon, waits=False)
         with lit as power:
             world.power = fast.power = power

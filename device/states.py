@@ -210,7 +210,11 @@ STATES: dict[str, State] = {
             "quit": "off",
         },
     ),
-    "lost": State(30.0, ("back",), {"back": "locked", "timeout": "locked", "quit": "off"}),
+    "lost": State(
+        30.0,
+        ("back",),
+        {"back": "locked", "timeout": "locked", "notice": "ring", "quit": "off"},
+    ),
     "ring": State(
         6.0,
         ("ok", "back"),

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 ESCAPE = 0.05  # seconds after which a lone escape is the key
+RELEASE = (
+    0.12  # seconds after a key's last sign that its button comes up: a held key repeats sooner
+)
 LIT = "\x1b[97;40m"
 CASE = "\x1b[90m"
 PLAIN = "\x1b[0m"
@@ -237,6 +240,7 @@ class Terminal:
         self._by_key = {key: button.name for button in board.buttons for key in button.keys}
         self._message = HELP
         self._rows: list[str] = []  # as they stand in the terminal
+        self._down: dict[str, float] = {}  # buttons that are down, and when they come up
         self._done = False
         self._braille = os.environ.get("TERM") != "linux"  # its console font has no dots
 
@@ -246,7 +250,7 @@ class Terminal:
         signal.signal(signal.SIGWINCH, self._resized)
         while not self._done and self.handheld.machine.state != "off":
             self._draw()
-            wait = ESCAPE if self._keys.waiting else 1.0
+            wait = ESCAPE if self._keys.waiting or self._down else 1.0
             ready, _, _ = select.select([0, self._reading], [], [], wait)
             if self._reading in ready:
                 os.read(self._reading, 4096)
@@ -257,6 +261,7 @@ class Terminal:
                 self._handle(self._keys.feed(raw))
             elif not ready and self._keys.waiting:
                 self._handle(self._keys.idle())
+            self._release()
 
     def _end(self, *_: object) -> None:
         self._done = True
@@ -290,14 +295,24 @@ class Terminal:
                 self._press(name)
 
     def _press(self, name: str) -> None:
-        if name == "talk":
-            if self.handheld.machine.state == "listening":
-                self.buttons.release(name)
-            else:
-                self.buttons.hold(name)
+        """A terminal tells no release: talk stays down while it records, until it is pressed again; any
+        other button as long as its key repeats."""
+        if name == "talk" and self.handheld.machine.state == "listening":
+            self._down.pop(name, None)
+            self.buttons.release(name)
             return
-        self.buttons.hold(name)
-        self.buttons.release(name)
+        if name not in self._down:
+            self.buttons.hold(name)
+        # talk has more: whether it records is known once the handheld has taken it
+        self._down[name] = time.monotonic() + (3 * RELEASE if name == "talk" else RELEASE)
+
+    def _release(self) -> None:
+        """Let buttons up whose keys are not repeated any more."""
+        now = time.monotonic()
+        for name in [name for name, until in self._down.items() if until <= now]:
+            del self._down[name]
+            if name != "talk" or self.handheld.machine.state != "listening":
+                self.buttons.release(name)
 
     def _entered(self, line: str) -> None:
         word, _, rest = line.partition(" ")

@@ -261,8 +261,8 @@ class Bench:
         self.clock.advance(seconds)
         return self.do()
 
-    def wire(self, kind: str, session: str = "s1", **body: Any) -> str:
-        return self.do(ev.Wire({"seq": 1, "session": session, "type": kind, "body": body}))
+    def wire(self, type_: str, /, session: str = "s1", **body: Any) -> str:
+        return self.do(ev.Wire({"seq": 1, "session": session, "type": type_, "body": body}))
 
     def ask(self, text: str = "hello") -> None:
         """Until a turn t1 runs."""
