@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ from exo.device.system import finish_reset
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
+    from exo.device.layouts import Layout
     from exo.device.system import System
 
 
@@ -46,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.audio_out and not options.audio_out.absolute().parent.is_dir():
             what = f"write {options.audio_out}"
             raise ExoError(what, "its folder does not exist", "make it first", code="bad_use")
+        if options.gallery:
+            return _gallery(options.gallery)
         if options.script:
             return _scripted(home, options)
         return _interactive(home, options)
@@ -77,6 +80,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--trace", type=Path, metavar="FILE", help="append the moments of each turn as JSON lines"
     )
     parser.add_argument(
+        "--gallery", type=Path, metavar="DIR", help="draw every page on every panel, and leave"
+    )
+    parser.add_argument(
         "--no-services", action="store_true", help="start neither exod nor exo-models"
     )
     parser.add_argument(
@@ -95,6 +101,16 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def silent(moment: str, **more: object) -> None:
     """Nobody measures."""
+
+
+def _gallery(folder: Path) -> int:
+    from exo.device.gallery import draw
+
+    try:
+        draw(folder)
+    except OSError as error:
+        raise storage_error(f"write {folder}", error) from error
+    return 0
 
 
 def build(
@@ -141,31 +157,38 @@ def bare(
     trace: Callable[..., None] = silent,
 ) -> Handheld:
     """A handheld with screen and buttons, to which ear, voice and link are attached."""
-    from exo.device.display import dots
     from exo.device.events import Button, Gesture
     from exo.device.font import Fonts
     from exo.device.handheld import Handheld
+    from exo.device.layouts import layout_for
     from exo.device.locale import Texts
-    from exo.device.pages import Pages
     from exo.device.pin import Pin
     from exo.device.settings import OFFERED
     from exo.device.states import DEADLINES, Machine
 
     paper = bool(getattr(screen, "paper", False))
-    pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
+    fonts = Fonts()
+
+    def lay_out(options: Mapping[str, object]) -> Layout:
+        large, high = options["screen.text"] == "large", options["screen.contrast"] == "high"
+        texts = Texts(str(options["screen.language"]))
+        return layout_for(screen.size, screen.mode, paper, fonts, texts, large, high)
+
+    options = {name: settings.origin(name)[0] for name in OFFERED}
     machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
     handheld = Handheld(
         screen,
-        pages,
+        lay_out(options),
         clock,
         machine,
         settings.number("screen.linger"),
         toggles,
         trace,
         buttons.names,
-        {name: settings.origin(name)[0] for name in OFFERED},
+        options,
         Pin(home.state / "pin", clock),
     )
+    handheld.lay_out = lay_out
 
     def press(name: str, down: bool) -> None:
         trace("edge", name=name, down=down)

@@ -21,6 +21,7 @@ from exo.device.cards import Card, Cards
 from exo.device.display import Display
 from exo.device.fingers import Fingers
 from exo.device.hands import Hands
+from exo.device.layouts import Layout
 from exo.device.locale import Texts
 from exo.device.menu import Known
 from exo.device.notices import Notices
@@ -58,7 +59,7 @@ class Handheld:
     def __init__(
         self,
         screen: Screen,
-        pages: Pages,
+        pages: Layout,
         clock: Clock,
         machine: Machine,
         linger: float = 10.0,
@@ -86,7 +87,7 @@ class Handheld:
         self.page: Page | None = None  # of a state that has no view of its own
         self.options = dict(options)
         # makes the pages anew when a setting changes how they look
-        self.lay_out: Callable[[Mapping[str, Value]], Pages] = self._relaid
+        self.lay_out: Callable[[Mapping[str, Value]], Layout] = self._relaid
         self.core_up: bool | None = None
         self.models_up: bool | None = None
         self.muted: tuple[str, str] | None = None  # the part that cannot speak, and why
@@ -304,7 +305,9 @@ class Handheld:
             if name == "screen.language":
                 self.home()  # the titles of open pages are in the language before
 
-    def _relaid(self, options: Mapping[str, Value]) -> Pages:
+    def _relaid(self, options: Mapping[str, Value]) -> Layout:
+        if not isinstance(self.pages, Pages):
+            return self.pages
         texts = Texts(str(options.get("screen.language", self.texts.language)))
         return Pages(self.pages.size, self.pages.fonts, texts)
 

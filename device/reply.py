@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime
 
-from exo.device.pages import Pages, View
+from exo.device.layouts import Layout
+from exo.device.pages import View
 from exo.device.sentences import Splitter
 from exo.device.text import Line, plain
 
@@ -16,12 +17,12 @@ from exo.device.text import Line, plain
 class Reply:
     """One turn's answer. Tickets and turn ids belong to the handheld."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: Layout) -> None:
         self._pages = pages
         self.begin(0, "", 0)
         self.streaming = False
 
-    def use(self, pages: Pages) -> None:
+    def use(self, pages: Layout) -> None:
         """Lay it out anew: the letters have another size now."""
         self._pages, self._laid = pages, ""
 

@@ -57,6 +57,7 @@ LIGHTS = {  # the LED's colour at the top of the case
 # bit of each dot of a cell, by row and column (Unicode 15, Braille Patterns)
 _BRAILLE = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
+FINE = 200  # pixels each way, from which on two of them are a dot
 HELP = "/say FILE.wav speaks a recording; /press, /double, /chord and faults as in scripts"
 
 
@@ -99,6 +100,28 @@ def cells(image: Image, braille: bool) -> list[str]:
     return rows
 
 
+def tints(image: Image, columns: int, rows: int) -> list[bytes]:
+    """The colour of each cell in 6 x 6 x 6 steps, as bright as its hue can be: a byte a cell, as xterm
+    numbers them."""
+    raw = image.resize((columns, rows), resample=4).tobytes()
+    cells = []
+    for r, g, b in zip(raw[::3], raw[1::3], raw[2::3], strict=True):
+        top = max(r, g, b, 1)
+        cells.append(16 + 36 * round(5 * r / top) + 6 * round(5 * g / top) + round(5 * b / top))
+    return [bytes(cells[start : start + columns]) for start in range(0, len(cells), columns)]
+
+
+def tinted(row: str, colours: bytes) -> str:
+    """A row of cells with its colours."""
+    parts, last = [], -1
+    for cell, colour in zip(row, colours, strict=True):
+        if colour != last and cell not in " \u2800":
+            parts.append(f"\x1b[38;5;{colour}m")
+            last = colour
+        parts.append(cell)
+    return "".join(parts)
+
+
 def dots(image: Image) -> Image:
     """A copy in mode "1": of colours, the lighter half is lit."""
     if image.mode == "1":
@@ -112,13 +135,21 @@ class TerminalPanel(FakePanel):
     def __init__(self, size: tuple[int, int], mode: str, wake: int, paper: bool = False) -> None:
         super().__init__(size, mode, paper)
         self._wake = wake
-        self.frame = unfit(self.image, paper)
+        self._look()
 
     def show(self, image: Image, box: Box | None = None) -> None:
         super().show(image, box)
-        self.frame = unfit(self.image, self.paper)
+        self._look()
         with contextlib.suppress(BlockingIOError):
             os.write(self._wake, b".")
+
+    def _look(self) -> None:
+        """Make the dots: of a fine panel a dot stands for four pixels."""
+        if self.mode == "1":
+            self.frame, self.colours = unfit(self.image, self.paper), None
+        else:
+            self.colours = self.image.reduce(2) if min(self.size) >= FINE else self.image
+            self.frame = dots(self.colours)
 
 
 class SwitchedMicrophone:
@@ -382,6 +413,9 @@ class Terminal:
         columns, lines = shutil.get_terminal_size()
         picture = cells(self.panel.frame, self._braille)
         wide = len(picture[0]) + 6
+        if self.panel.colours and self._braille:
+            colours = tints(self.panel.colours.convert("RGB"), len(picture[0]), len(picture))
+            picture = [tinted(*each) for each in zip(picture, colours, strict=True)]
         rows, cursor = self._layout(picture, columns, lines, wide)
         out = []
         if len(rows) != len(self._rows):

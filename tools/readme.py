@@ -32,6 +32,7 @@ FOLDERS = {
     "models": "every local model behind one socket",
     "board": "what the hardware is: profiles, ports, fakes",
     "device": "the handheld: states, pages, buttons, voice",
+    "device/layouts": "pages of finer panels: colour, e-paper",
     "tools": "programs for a PC: the exo command and the benches",
     "tools/benches": "one module a bench",
     "tools/benches/gate": "labelled tool calls for the gate, and their reader",
