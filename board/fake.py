@@ -226,11 +226,17 @@ class FakeSpeaker:
         self._stops = 0
         self.broken = ""
 
-    def play(self, pcm: bytes, rate: int) -> None:
+    @property
+    def stops(self) -> int:
+        return self._stops
+
+    def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
         if self.broken:
             raise BoardError("play", self.broken, "plug the speaker in again")
         with self._lock:
-            stops = self._stops
+            stops = self._stops if since is None else since
+            if stops != self._stops:
+                return
             if self._resampler is None or self._resampler[0] != rate:
                 self._resampler = (rate, Resampler(rate, self.RATE))
             now = self._now()

@@ -48,9 +48,14 @@ class Microphone(Protocol):
 class Speaker(Protocol):
     """Sound out, mono s16le. One thread plays; any thread may stop."""
 
-    def play(self, pcm: bytes, rate: int) -> None:
-        """Queue samples behind what plays now, without a gap; blocks while over about 0.3 s waits.
-        Raises BoardError when there is no speaker or it fails."""
+    @property
+    def stops(self) -> int:
+        """How often `stop` was called."""
+        ...
+
+    def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
+        """Queue samples behind what plays now, without a gap; blocks while over about 0.3 s waits. With
+        `since`, a value of `stops`: nothing when `stop` was called after it was read. Raises BoardError when there is no speaker or it fails."""
         ...
 
     def drain(self) -> None:

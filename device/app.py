@@ -132,8 +132,9 @@ def build(
     handheld = bare(home, settings, screen, buttons, clock or SystemClock(), toggles, trace)
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
-    ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
-    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
+    language = settings.text("voice.language")
+    ear = Ear(models, microphone, handheld.post, language, settings.number("listen.pause"))
+    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"), language)
     handheld.attach(ear, voice, link, system_of(home, settings, handheld))
     link.start()
     return handheld

@@ -170,6 +170,7 @@ class Cards:
             device.machine.touch(page.patience)
             device.fingers.void()
             device.wake()
+            device.voice.chime("approval")
 
 
 class Card(Page):

@@ -61,18 +61,30 @@ class Called:
 
 @dataclass(frozen=True)
 class Level:
-    """Loudness of what the microphone hears, 0 to 1."""
+    """Loudness of what the microphone hears: 0 is -60 dBFS or less, 1 is full scale; `clipped` when
+    its peaks were cut."""
 
     ticket: int
     value: float
+    clipped: bool = False
+
+
+@dataclass(frozen=True)
+class SpeechEnded:
+    """A recording may end by itself: `why` is pause (the person stopped speaking), nothing (nobody began
+    to) or cut (the microphone failed; the recording has ended)."""
+
+    ticket: int
+    why: str
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What a recording says; empty when nobody spoke."""
+    """What a recording says; empty when nobody spoke. `fault` is why the microphone ended it early."""
 
     ticket: int
     text: str
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,13 @@ class Mute:
     ticket: int
     part: str
     why: str
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Speak no more, or again; None: the other way."""
+
+    on: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -147,11 +166,13 @@ Event = (
     | Link
     | Called
     | Level
+    | SpeechEnded
     | Heard
     | Deaf
     | Uttered
     | Spoken
     | Mute
+    | Silence
     | Battery
     | Alert
     | Quit

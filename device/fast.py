@@ -233,20 +233,27 @@ class FastEar:
         else:
             self._post(ev.Heard(ticket, self.heard.popleft() if self.heard else ""))
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *arguments, **named: None
-
 
 class FastVoice:
     """Speaks without sound, as long as it would take."""
 
     def __init__(self, fast: Fast, post: Callable[[ev.Event], None], speaker: Breakable) -> None:
         self._fast, self._post, self._speaker = fast, post, speaker
-        self.on = True
+        self.volume, self.sounds, self.muted = 1.0, True, False
         self._ticket = 0
         self._until = 0.0  # when all was said
+
+    @property
+    def on(self) -> bool:
+        return not self.muted
+
+    def mute(self, on: bool) -> None:
+        self.muted = on
+        if on:
+            self.cancel()
+
+    def chime(self, name: str) -> None:
+        """A tone is over at once."""
 
     def begin(self) -> int:
         self._ticket += 1
@@ -274,11 +281,6 @@ class FastVoice:
             self._post(ev.Mute(event.ticket, "speaker", self._speaker.broken))
         else:
             self._post(event)
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *arguments, **named: None
 
 
 class Stage:

@@ -107,6 +107,8 @@ class Handheld:
     ) -> None:
         """Connect the parts that post into `events`."""
         self.ear, self.voice, self.link, self.system = ear, voice, link, system
+        for name, value in self.options.items():
+            self.talk.follow(name, value)
 
     def post(self, event: ev.Event) -> None:
         """Hand over an event, from any thread."""
@@ -201,8 +203,11 @@ class Handheld:
             case ev.Called():
                 self._called(event)
             case ev.Level():
-                if event.ticket == self.talk.ticket:
-                    self.talk.levels.append(event.value)
+                self.talk.on_level(event)
+            case ev.SpeechEnded():
+                self.talk.on_speech_ended(event)
+            case ev.Silence():
+                self.talk.hush(not self.voice.muted if event.on is None else event.on)
             case ev.Heard():
                 self.talk.on_heard(event)
             case ev.Deaf():
@@ -295,6 +300,7 @@ class Handheld:
         self.options[name] = value
         if value == before:
             return
+        self.talk.follow(name, value)
         if name == "screen.brightness":
             self._bright()
         elif name in ("screen.language", "screen.text", "screen.contrast"):

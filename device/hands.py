@@ -48,6 +48,8 @@ class Hands:
             self._talk()
         elif name == "menu":
             self._menu()
+        elif name == "mute":
+            device.talk.hush(not device.voice.muted)
         elif name in ARROWS or name == "back":
             self._key(name)
 
@@ -92,7 +94,11 @@ class Hands:
     def _talk(self) -> None:
         device = self._device
         state, self._again = device.machine.state, device.fingers.doubled("talk")
-        if state in LOCKED and state in VIEWS:
+        if state == "listening" and self._again:  # the first of the two taps began to listen
+            device.fingers.spend("talk")
+            device.talk.back()
+            self._menu()
+        elif state in LOCKED and state in VIEWS:
             self._key("ok")
         elif self._records:
             device.talk.press()

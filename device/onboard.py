@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from exo.board import detect
+from exo.board.alsa import AlsaMicrophone, AlsaSpeaker
 from exo.board.battery import open_gauge
 from exo.board.buttons import GpioButtons, header
 from exo.board.led import open_beacon
 from exo.board.panels import connected, open_panel
-from exo.board.pcaudio import PcMicrophone, PcSpeaker
 from exo.board.profile import Profile
 from exo.board.steady import Steady
 from exo.core.base.clock import SystemClock
@@ -50,8 +50,9 @@ def run(
         open_.callback(buttons.close)
         screen = panel(board, factory, clock.monotonic)
         open_.callback(screen.finish)
-        microphone = PcMicrophone(settings.text("audio.microphone"))
-        speaker = PcSpeaker(settings.text("audio.speaker"))
+        card = board.audio.card
+        microphone = AlsaMicrophone(settings.text("audio.microphone") or card)
+        speaker = AlsaSpeaker(settings.text("audio.speaker") or card)
         handheld = build(home, settings, screen, buttons, microphone, speaker, trace=trace)
         texts = settings.text("power.off"), settings.text("power.restart")
         ending = Ending(home, handheld.post, detect.is_board(), *texts, services, command)

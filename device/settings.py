@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from exo.device.handheld import Handheld
 
 Value = bool | int | float | str
-LIVE = ("screen.", "lock.")  # settings that the pages follow at once
+LIVE = (
+    "screen.",
+    "lock.",
+    "voice.volume",
+    "voice.mute",
+    "sounds",
+    "listen.mode",
+)  # settings that the pages follow at once
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,10 @@ OPTIONS = (
     Option("voice.backend", ("piper", "espeak", "off")),
     Option("screen.language", languages()),
     Option("voice.language", languages()),
-    Option("sound.cues", (True, False)),
+    Option("voice.mute", (True, False)),
+    Option("voice.volume", (10, 20, 40, 60, 80, 100), "%"),
+    Option("sounds", ("on", "off")),
+    Option("listen.mode", ("auto", "hold", "tap")),
     Option("screen.brightness", (10, 25, 50, 75, 100), "%"),
     Option("screen.sleep", (0, 15, 30, 60, 120, 300, 600), "s"),
     Option("screen.text", ("normal", "large")),

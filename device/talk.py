@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from exo.device.handheld import Handheld
 
 SHORT = 0.3  # seconds: a press that is shorter is no recording
+LOUD = 1.5  # seconds for which "too loud" is shown
 PAUSE = 3.0  # seconds that a reply rests before a notice may take its place
 ASIDE = (*ASKED, "entry")
 
@@ -36,6 +37,9 @@ class Talk:
         self.heard = ""
         self.doing = ""  # what the turn is at, a tool's name
         self.unread = False  # the first words of the reply are not on the screen yet
+        self.mode = "auto"  # what ends a recording: hold, tap, or auto, either
+        self._tapped = False  # the recording ends by itself, or by a second press
+        self._clipped = float("-inf")  # monotonic time at which the microphone was last too loud
         self._barged = False  # the press that records has stopped something
         self._before = "idle"  # where it began
         self._page: Page | None = None
@@ -56,6 +60,9 @@ class Talk:
     def press(self) -> None:
         """Listen."""
         device = self._device
+        if self._tapped and device.machine.state == "listening":
+            self._finish()
+            return
         if not device.machine.can("talk"):
             return
         self._before = device.machine.state
@@ -68,23 +75,31 @@ class Talk:
         self.ticket += 1
         self.levels.clear()
         device.machine.fire("talk")
+        # a terminal tells no release: what is pressed there is a tap. One that stopped something else
+        # is read by its length, so that a tap alone can be silence
+        tapped = self.mode == "tap" and not self._barged
+        self._tapped = tapped or device.toggles and self.mode == "auto"
         device.ear.start(self.ticket)
+        device.voice.chime("listen")
         if not self.aside:
             device.link.prefill()
 
     def release(self) -> None:
         """Send what was recorded; a short press is a tap."""
         device = self._device
+        if self._tapped and not device.toggles:
+            return
         if device.machine.elapsed >= SHORT:
-            device.trace("released")
-            self.heard = ""
-            device.ear.finish()
-            device.machine.fire("release")
+            self._finish()
+            return
+        chooses = self._before in ("notice", "reply") and device.fingers.ok == "talk"
+        if self.mode == "auto" and not (self.aside or chooses or self._barged or device.toggles):
+            self._tapped = True
             return
         device.ear.cancel()
         if self.aside:
             self.leave()
-        elif self._before in ("notice", "reply") and device.fingers.ok == "talk":
+        elif chooses:
             self._chosen()
         elif self._barged:  # a tap while it spoke: it was to be quiet, no more
             device.machine.fire("back")
@@ -92,6 +107,48 @@ class Talk:
         else:
             hint = device.texts("hint.toggle" if device.toggles else "hint.short")
             device.notices.show("short", Notice("info", hint, aloud=False))
+
+    def _finish(self) -> None:
+        """All is said."""
+        device = self._device
+        device.trace("released")
+        self.heard = ""
+        device.ear.finish()
+        device.machine.fire("release")
+        device.voice.chime("heard")
+
+    @property
+    def ending(self) -> str:
+        """The hint while it listens: what ends it, or that it is too loud."""
+        if self._device.clock.monotonic() - self._clipped < LOUD:
+            return "loud"
+        if self._tapped:
+            return "toggle" if self._device.toggles else "tap"
+        return "hint"
+
+    def mute(self, on: bool) -> None:
+        """Speak no more, at once, or again; what was being spoken can be read."""
+        self._device.voice.mute(on)
+        self._device.notices.voice = 0
+        if on and self.reply.mute(self.reply.voice):
+            self.rest()
+
+    def hush(self, on: bool) -> None:
+        """Mute or not, and have exod keep it."""
+        self.mute(on)
+        self._device.save("voice.mute", on)
+
+    def follow(self, name: str, value: object) -> None:
+        """A setting of sound has this value from now on."""
+        voice = self._device.voice
+        if name == "voice.mute" and bool(value) != voice.muted:
+            self.mute(bool(value))
+        elif name == "voice.volume":
+            voice.volume = float(str(value))
+        elif name == "sounds":
+            voice.sounds = value == "on"
+        elif name == "listen.mode":
+            self.mode = str(value)
 
     def _chosen(self) -> None:
         """A tap where talk is the key that chooses too."""
@@ -158,6 +215,24 @@ class Talk:
 
     # what comes of it
 
+    def on_level(self, event: ev.Level) -> None:
+        if event.ticket == self.ticket:
+            self.levels.append(event.value)
+            self._clipped = self._device.clock.monotonic() if event.clipped else self._clipped
+
+    def on_speech_ended(self, event: ev.SpeechEnded) -> None:
+        device = self._device
+        if event.ticket != self.ticket or device.machine.state != "listening":
+            return
+        if event.why == "cut" or self._tapped and event.why == "pause":
+            self._finish()
+        elif self._tapped and self.aside:
+            self.leave()
+        elif self._tapped:
+            device.ear.cancel()
+            nothing = Notice("info", device.texts("heard.nothing"), aloud=False)
+            device.notices.show("short", nothing)
+
     def on_heard(self, event: ev.Heard) -> None:
         device = self._device
         if event.ticket != self.ticket or device.machine.state not in ("thinking", "listening"):
@@ -166,6 +241,9 @@ class Talk:
             device.machine.fire("release")
         device.models_up = True
         device.trace("heard")
+        if event.fault:
+            text = device.texts("error.microphone", why=event.fault)
+            device.notices.add(Notice("error", text, aloud=False))
         if self.aside:
             self.aside = ""
             self.ticket += 1
@@ -218,6 +296,7 @@ class Talk:
         """Something the person waited for came to nothing."""
         self.stop()
         self.aside = ""
+        self._device.voice.chime("error")
         self._device.notices.show("failed", Notice("error", why, aloud=False))
 
     def rest(self) -> None:

@@ -28,7 +28,7 @@ from exo.core.base.errors import BoardError, ExoError
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.device.display import unfit
-from exo.device.events import Typed
+from exo.device.events import Silence, Typed
 from exo.device.keys import Key, Keys, LineEditor, width
 from exo.device.launch import Services
 from exo.device.power import Ending, powered
@@ -172,10 +172,14 @@ class SwitchedSpeaker:
     def __init__(self, real: Speaker) -> None:
         self.real, self.broken = real, ""
 
-    def play(self, pcm: bytes, rate: int) -> None:
+    @property
+    def stops(self) -> int:
+        return self.real.stops
+
+    def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
         if self.broken:
             raise BoardError("play", self.broken, "plug the speaker in again")
-        self.real.play(pcm, rate)
+        self.real.play(pcm, rate, since)
 
     def drain(self) -> None:
         self.real.drain()
@@ -314,6 +318,8 @@ class Terminal:
                 self._done = True
             elif key.name == "Redraw":
                 self._rows = []
+            elif key.name == "F3":
+                self.handheld.post(Silence())
             elif key.name == "Enter" and self._line.text.strip():
                 self._entered(self._line.take().strip())
             elif key.name == "Escape" and self._line.text:

@@ -51,7 +51,7 @@ def _idle(device: Handheld) -> View:
 
 
 def _listening(device: Handheld) -> View:
-    hint = device.texts("listening.toggle" if device.toggles else "listening.hint")
+    hint = device.texts(f"listening.{device.talk.ending}")
     seconds = int(device.machine.elapsed)
     return View("listening", NEVER, hint=hint, elapsed=seconds, levels=tuple(device.talk.levels))
 

@@ -96,6 +96,8 @@ def _completed(device: Handheld, reason: str) -> None:
         device.machine.fire("done")
     if reply.voice:
         device.voice.end(reply.voice)
+    else:
+        device.voice.chime("done")
     talk.rest()
 
 
@@ -119,7 +121,9 @@ def _notice(device: Handheld, body: dict[str, Any]) -> None:
     if level == "error" and device.talk.reply.streaming:
         device.talk.error = text  # the end of the turn follows and shows it
     elif text:
-        level = "timer" if code in BELLS else level
+        if code in BELLS:
+            level = "timer"
+            device.voice.chime("timer")
         device.notices.add(Notice(level if level in (*LEVELS, "timer") else "info", text))
     if code in BELLS:
         device.known.ask("due")

@@ -63,6 +63,10 @@ class Listener(Protocol):
         """Take more sound. Raises BadAudio when the recording is longer than allowed."""
         ...
 
+    def speaking(self, pause: float) -> bool:
+        """Whether somebody has begun to speak and did not stop for `pause` seconds since."""
+        ...
+
     async def finish(self) -> Heard:
         """The recording is over: say what it held."""
         ...

@@ -174,11 +174,16 @@ class _Listener:
     def __init__(self, language: str, words: bool) -> None:
         self.language, self.words = language, words
         self.samples, self.loud = 0, False
+        self.last = 0  # sample after the last loud piece
 
     async def feed(self, pcm: bytes) -> None:
         sound = array.array("h", pcm[: len(pcm) // 2 * 2])
         self.samples += len(sound)
-        self.loud = self.loud or any(abs(value) > 500 for value in sound)
+        if any(abs(value) > 500 for value in sound):
+            self.loud, self.last = True, self.samples
+
+    def speaking(self, pause: float) -> bool:
+        return self.loud and self.samples - self.last < pause * 16000
 
     async def finish(self) -> Heard:
         seconds = self.samples / 16000

@@ -109,6 +109,11 @@ class LocalBackend:
         language = language or self._settings.text("voice.language")
         language = "" if language == "auto" else language.split("-")[0].lower()
         row = self.catalog.resolve("transcription")
+        if words and language and row.languages and language not in row.languages:
+            hears = ", ".join("English" if each == "en" else each for each in row.languages)
+            why = f"the model that is installed hears {hears} alone, not {language!r}"
+            do = f"set voice.language = {row.languages[0]}, or install a larger model"
+            raise BadRequest("listen", why, do)
         if words:
             await asyncio.to_thread(self.catalog.require, row)
         stack = AsyncExitStack()
@@ -119,9 +124,11 @@ class LocalBackend:
     async def speak(self, request: SpeechRequest) -> tuple[int, AsyncIterator[bytes]]:
         # in a thread: a book takes seconds, in which others are served
         pieces = await asyncio.to_thread(lambda: list(ear.clauses(ear.clean(request.text))))
+        voice = request.voice or self._settings.text("voice.language")
         row = None if request.model == "espeak" else self._voice(request.model)
+        if row and request.voice and espeak.available() and not _speaks(row, request.voice):
+            row = None  # a voice of another language would spell it out
         if row is None:
-            voice = request.voice or self._settings.text("voice.language")
             say = self._by_espeak(voice)
             if pieces and not espeak.available():
                 espeak.phonemes("a", voice)  # raises with what to do
@@ -269,6 +276,14 @@ class LocalBackend:
         )
         queue = self._settings.count("models.queue")
         return Writer(llama, Sequences(llama, *cells), prefixes, (live, aux), queue, row.tools)
+
+
+def _speaks(row: Row, voice: str) -> bool:
+    """Whether it speaks the language of `voice`: de, en-us, or a name of its own."""
+    return not row.languages or voice.split("-")[0].split("_")[0].lower() in (
+        *row.languages,
+        row.name,
+    )
 
 
 def _windows(setting: int, row: Row) -> tuple[int, int]:

@@ -33,6 +33,7 @@ class Setting:
     choices: tuple[str, ...] = ()
 
 
+MODES = ("auto", "hold", "tap")  # talk is held, tapped, or whichever the person does
 RISKS = ("high", "medium", "never")
 TABLE = (
     # exod
@@ -71,6 +72,11 @@ TABLE = (
     Setting("board", "sim", "", "board profile"),
     Setting("voice.backend", "piper", "", "what speaks", choices=("piper", "espeak", "off")),
     Setting("voice.language", "en", "", "language that is spoken to the device"),
+    Setting("voice.volume", 80, "%", "loudness of speech and sounds", 0, 100),
+    Setting("voice.mute", False, "", "speak nothing; timers still ring"),
+    Setting("sounds", "on", "", "short tones: listening, heard, a timer", choices=("on", "off")),
+    Setting("listen.mode", "auto", "", "how talk ends: auto is both", choices=MODES),
+    Setting("listen.pause", 0.9, "s", "silence that ends what was begun by a tap", 0.3, 5),
     Setting("listen.longest", 60.0, "s", "a recording ends by itself after this", 1, 600),
     Setting("audio.microphone", "", "", "part of the microphone's name (empty: the system's)"),
     Setting("audio.speaker", "", "", "part of the speaker's name (empty: the system's)"),

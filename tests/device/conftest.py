@@ -168,16 +168,7 @@ class FakeModels(Server):
         if self.refuses:
             raise HttpError(503, "model_missing", self.refuses)
         if request.path == "/v1/audio/transcriptions":
-            pcm = b""
-            try:
-                async for piece in request.chunks():
-                    pcm += piece
-            except (ConnectionError, EOFError, HttpError):
-                self.abandoned += 1
-                raise
-            self.recorded.append(pcm)
-            loud = any(abs(value) > 500 for (value,) in struct.iter_unpack("<h", pcm))
-            return json_response({"text": self.hears if loud else "", "language": "en"})
+            return Response(self._listen(request), content_type="text/event-stream")
         body = await request.json()
         assert isinstance(body, dict)
         self.spoken.append(body["input"])
@@ -186,6 +177,27 @@ class FakeModels(Server):
             content_type="audio/pcm",
             headers={"X-Sample-Rate": str(self.RATE)},
         )
+
+    async def _listen(self, request: Request) -> AsyncIterator[bytes]:
+        """Tells that somebody speaks while it is loud, and that they stopped after `pause` seconds."""
+        pcm, speaking, silent = b"", False, 0.0
+        try:
+            async for piece in request.chunks():
+                pcm += piece
+                loud = any(abs(value) > 500 for (value,) in struct.iter_unpack("<h", piece))
+                silent = 0.0 if loud else silent + len(piece) / 32_000
+                if speaking != (speaking and silent < float(request.query["pause"]) or loud):
+                    speaking = not speaking
+                    yield self._event(type="speech.started" if speaking else "speech.ended")
+        except (ConnectionError, EOFError, HttpError):
+            self.abandoned += 1
+            raise
+        self.recorded.append(pcm)
+        loud = any(abs(value) > 500 for (value,) in struct.iter_unpack("<h", pcm))
+        yield self._event(type="transcript.text.done", text=self.hears if loud else "")
+
+    def _event(self, **event: str) -> bytes:
+        return b"data: " + json.dumps(event).encode() + b"\n\n"
 
     async def _tone(self, letters: int) -> AsyncIterator[bytes]:
         for _ in range(letters):
@@ -217,6 +229,14 @@ class Parts:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
         self.session, self.on, self.ticket = "s1", True, 0
+        self.muted, self.volume, self.sounds = False, 100.0, True
+        self.chimes: list[str] = []
+
+    def chime(self, name: str) -> None:
+        self.chimes.append(name)
+
+    def mute(self, on: bool) -> None:
+        self.muted, self.on = on, not on
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args: self.told.append((name, *args))

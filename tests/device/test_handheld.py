@@ -94,7 +94,8 @@ def test_a_tap_while_it_speaks_only_stops_it(bench: Bench) -> None:
     assert bench.pass_(11) == "idle"
 
 
-def test_a_short_press_shows_the_hint(bench: Bench) -> None:
+def test_a_short_press_shows_the_hint_where_talk_is_to_be_held(bench: Bench) -> None:
+    bench.device.apply("listen.mode", "hold")
     assert bench.press(seconds=0.1) == "notice"
     assert "Hold the button" in bench.screen
     assert bench.ear.names() == ["start", "cancel"]
