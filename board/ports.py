@@ -8,7 +8,13 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from exo.board.presses import Gesture
+
 MICROPHONE_RATE = 16_000  # samples a second, mono, signed 16 bit little-endian
+
+
+def ignore(gesture: Gesture) -> None:
+    """Nobody asks what the fingers mean."""
 
 
 class Buttons(Protocol):
@@ -16,8 +22,13 @@ class Buttons(Protocol):
 
     names: tuple[str, ...]
 
-    def listen(self, callback: Callable[[str, bool], None]) -> None:
-        """Call `callback(name, down)` on every change, from any thread."""
+    def listen(
+        self,
+        callback: Callable[[str, bool], None],
+        gesture: Callable[[Gesture], None] = ignore,
+    ) -> None:
+        """Call `callback(name, down)` on every change and then `gesture` with what it means (press, hold,
+        double, chord, repeat, stuck), from any thread but one at a time."""
         ...
 
     def close(self) -> None:

@@ -136,6 +136,17 @@ class Battery:
 
 
 @dataclass(frozen=True)
+class Alert:
+    """Something of this device that a person should see: `key` names the words, `why` fills them;
+    `urgent` ones do not wait until nobody talks."""
+
+    level: str
+    key: str
+    why: str = ""
+    urgent: bool = False
+
+
+@dataclass(frozen=True)
 class Quit:
     """Go dark and end."""
 
@@ -163,6 +174,7 @@ Event = (
     | Mute
     | Silence
     | Battery
+    | Alert
     | Quit
     | Sync
 )

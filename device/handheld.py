@@ -64,7 +64,7 @@ class Handheld:
         machine: Machine,
         linger: float = 10.0,
         toggles: bool = False,
-        trace: Callable[[str], None] = lambda moment: None,
+        trace: Callable[..., None] = lambda moment, **more: None,
         names: Sequence[str] = KEYS,
         options: Mapping[str, Value] = DEFAULTS,
         pin: Pin | None = None,
@@ -92,6 +92,7 @@ class Handheld:
         self.models_up: bool | None = None
         self.muted: tuple[str, str] | None = None  # the part that cannot speak, and why
         self.battery: tuple[int | None, bool] = (None, False)
+        self.lamp: Callable[[], None] = lambda: None  # shows the state on the board's light
         self.dark = False
         self._wanted: tuple[str, Value] = ("", False)  # a setting on its way to exod
         self._touched = clock.monotonic()  # when the screen was last needed
@@ -118,7 +119,7 @@ class Handheld:
         faults = 0
         while self.machine.state != "off":
             try:
-                self.step(self._wait())
+                self.step(self.rest_for())
                 faults = 0
             except Exception as error:
                 traceback.print_exc()
@@ -144,6 +145,7 @@ class Handheld:
                 self.display.screen.settle()
             else:
                 self.display.show(self.view())
+            self.lamp()
             if self.machine.state == "reply" and self.talk.unread:
                 self.talk.unread = False
                 self.trace("shown")
@@ -220,6 +222,8 @@ class Handheld:
                 self.talk.on_mute(event)
             case ev.Battery():
                 self.battery = (event.percent, event.charging)
+            case ev.Alert():
+                self.notices.alert(event)
             case ev.Sync():
                 self._syncs.append(event.done)
             case ev.Quit():
@@ -415,15 +419,17 @@ class Handheld:
         elif isinstance(page, Card):
             page.asked.later = True  # nobody is there: it stays open, and is in the menu
 
-    def _wait(self) -> float:
-        """Seconds until the page changes by itself, at the most."""
-        state = self.machine.state
-        if self.page is not None and self.page.growing:
-            return SMOOTH
-        moving = (
-            self.talk.busy
-            or state in ("starting", "notice")
-            or self.fingers.any
-            or self.hands.waiting
-        )
-        return FRAME if moving else 0.5
+    def rest_for(self) -> float:
+        """Seconds until something changes by itself: a frame of an animation, a deadline, the minute."""
+        state, touched = self.machine.state, self.fingers.any or self.hands.waiting
+        if self.page is not None:
+            return SMOOTH if self.page.growing else FRAME if touched else 0.5
+        if self.talk.busy or state in ("starting", "notice", "ring") or touched:
+            return FRAME
+        now, local = self.clock.monotonic(), self.clock.local()
+        minute = 60.01 - local.second - local.microsecond / 1e6
+        due = min(self.machine.left, self.display.screen.due - now, minute)
+        after = float(self.options.get("screen.sleep", 0.0))
+        if after and not self.dark:
+            due = min(due, max(0.5, self._touched + after - now))
+        return max(0.01, min(due, 0.5) if self.notices.waiting else due)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from exo.device.events import Alert
 from exo.device.states import BROWSED, LOCKED, RESTS
 from exo.device.wire import Notice
 
@@ -33,6 +34,15 @@ class Notices:
     def add(self, notice: Notice) -> None:
         """Show it when its turn comes."""
         self.waiting.append(notice)
+
+    def alert(self, event: Alert) -> None:
+        """Something of this device: at once, whatever goes on, when it is urgent."""
+        notice = Notice(event.level, self._device.texts(event.key, why=event.why))
+        if event.urgent:
+            self._device.talk.stop()
+            self.show("failed", notice)
+        else:
+            self.add(notice)
 
     def show(self, trigger: str, notice: Notice) -> None:
         """Show it at once, if the state lets `trigger` happen."""

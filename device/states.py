@@ -7,6 +7,7 @@ name changes nothing; it is written down in `refused`."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -260,6 +261,11 @@ class Machine:
         """Begin the state's deadline again, or give it `seconds` from now."""
         limit = self.deadlines[self.state] if seconds is None else seconds
         self._until = None if limit is None else self.clock.monotonic() + limit
+
+    @property
+    def left(self) -> float:
+        """Seconds until the state's deadline; infinity without one."""
+        return math.inf if self._until is None else self._until - self.clock.monotonic()
 
     def tick(self) -> bool:
         """Fire `timeout` when the deadline is over; whether it was."""

