@@ -443,14 +443,6 @@ class Engine:
             return lost(call)
         return task.result()
 
-    async def on_tasks_list(self, body: schema.TasksList) -> schema.Rows:
-        """What the plugin of tasks has; none without it."""
-        await self.plugins.ready()
-        if (command := self._registry.commands.get("task")) is None:
-            return schema.Rows([])
-        found = await call_plugin(command.handler, {"action": "list"}, None)
-        return schema.Rows(found["tasks"])
-
     async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
         await self.plugins.ready()
@@ -481,8 +473,12 @@ class Engine:
         return {"cancelled": self._timers.cancel(str(args.get("id", "")))}
 
     async def on_tasks_list(self, body: schema.TasksList) -> schema.Rows:
-        """Timers and reminders, soonest first: {id, kind, due (ms UTC), label, repeat, session}."""
+        """Timers and reminders, soonest first: {id, kind, due (ms UTC), label, repeat, session}; then tasks."""
+        await self.plugins.ready()
         rows = [vars(timer) | {"kind": timer.kind} for timer in self._timers.pending()]
+        if command := self._registry.commands.get("task"):
+            found = await call_plugin(command.handler, {"action": "list"}, None)
+            rows += found["tasks"]
         return schema.Rows(rows)
 
     async def on_memory_query(self, body: schema.MemoryQuery) -> schema.AnyResult:
