@@ -470,7 +470,12 @@ class Engine:
         return {"plugins": self.plugins.records()}
 
     async def _cancel_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
-        return {"cancelled": self._timers.cancel(str(args.get("id", "")))}
+        id_ = str(args.get("id", ""))
+        gone = self._timers.cancel(id_)
+        if not gone and (command := self._registry.commands.get("task")):
+            await call_plugin(command.handler, {"action": "remove", "id": id_}, None)
+            gone = True
+        return {"cancelled": gone}
 
     async def on_tasks_list(self, body: schema.TasksList) -> schema.Rows:
         """Timers and reminders, soonest first: {id, kind, due (ms UTC), label, repeat, session}; then tasks."""
