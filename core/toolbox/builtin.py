@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.files import make_folder, write_atomic
 from exo.core.base.settings import Settings
-from exo.core.plugins.hooks import Decision, approve
 from exo.core.plugins.registry import Channels, PluginContext
 from exo.core.toolbox import files, schedule, shell, web
 from exo.core.toolbox.registry import Context, Output
@@ -47,22 +45,6 @@ class Builtin:
         offer("shell", self.bash, risk="high", timeout=0)
         offer("web", web.http_request, risk=web.risk, available=self._web_off)
         offer("messages", self.send_message, risk="high")
-
-    # ---- who may do what, where no gate decides by consequence -------------------------------------
-
-    def register_ask(self, ctx: PluginContext) -> None:
-        ctx.register_gate(self.ask)
-
-    def ask(self, tool_name: str, args: dict[str, Any], risk: str, needs: str) -> Decision | None:
-        """Ask the person before a tool of high risk (or medium, by the setting tools.ask)."""
-        asked = {"high": ("high",), "medium": ("high", "medium"), "never": ()}
-        if risk not in asked[self.settings.text("tools.ask")]:
-            return None
-        text = question(tool_name, args, needs)
-        line = " ".join(text.split())
-        if len(line) > 200:  # the end of a long command may be what matters
-            line = f"{line[:120]} … {line[-77:]}"
-        return approve(line, f"{tool_name} {text}")
 
     # ---- the tools; what a docstring says first is what a model reads ------------------------------
 
@@ -110,22 +92,6 @@ class Builtin:
     def _web_off(self) -> str:
         on = self.settings.origin("tools.http")[0]
         return "" if on else "requests to the network are off; a person can set tools.http to true"
-
-
-def question(tool: str, args: dict[str, Any], needs: str = "") -> str:
-    """What a person is asked, and what `allow_always` allows: the very same, no more."""
-    forms = {
-        "bash": "Run: {command}",
-        "write_file": "Write {path}",
-        "edit_file": "Edit {path}",
-        "http_request": "{method} {url}",
-        "send_message": "Send to {to}: {text}",
-    }
-    if tool in forms:
-        more = {name: args[name] for name in ("headers", "body", "channel") if args.get(name)}
-        text = forms[tool].format(**args)
-        return text + (f" {json.dumps(more, ensure_ascii=False)}" if more else "")
-    return f"{tool} {json.dumps(args, ensure_ascii=False)}" + (f" ({needs})" if needs else "")
 
 
 def filled(text: str) -> None:

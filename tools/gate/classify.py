@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exo.core.context.redact import redact
+from exo.core.gate.axes import Act, Judgement, Part
 from exo.tools.gate import hosts
-from exo.tools.gate.axes import Axes, Judgement, Part
 from exo.tools.gate.files import Places
 from exo.tools.gate.programs import Program
 from exo.tools.gate.shell import Word, parse
 from exo.tools.gate.table import UNKNOWN, Table
-from exo.tools.gate.words import summary
 
 DEPTH = 8  # commands in commands (bash -c 'bash -c ...')
 LONG = 400_000  # characters of one call that are judged
 _OVERRIDE = re.compile(r"(?i)method-override")
 _BROKEN = re.compile(r"[\ud800-\udfff]|\\u0000")
+_AMOUNT = re.compile(r"(?i)\bamount\W{0,3}(?:value\W{1,4})?[=:\s]\s*\W?(\d{1,9})(\.\d\d)?\b")
 _QUIET = ("time", "recall", "why")
 _TEXTS = {  # the arguments that a tool must have, as texts
     **{
@@ -55,18 +55,16 @@ class Facts:
     known: dict[str, str] = field(default_factory=dict)
 
 
-def classify(
-    tool: str, args: dict[str, Any], facts: Facts, risk: str = "", needs: str = ""
-) -> Judgement:
-    """Judge a call of `tool`; `risk` and `needs` are a plugin tool's own words. Never raises."""
+def classify(act: Act, facts: Facts) -> Judgement:
+    """Judge a call. Never raises."""
     judge = Judge(facts)
     try:
-        if len(json.dumps(args, default=str)) > LONG:
+        if len(json.dumps(act.args, default=str)) > LONG:
             judge.doubt("it is too long to judge")
-        judge.call(tool, args, risk, needs)
+        judge.call(act.tool, act.args, act.risk, act.needs)
     except Exception as error:  # noqa: BLE001 - a call that breaks the judge is never let through
         judge.doubt(f"the gate failed on it ({type(error).__name__})")
-    return judge.judgement(tool, args)
+    return judge.judgement()
 
 
 class Judge:
@@ -78,6 +76,7 @@ class Judge:
         self.doubts: list[str] = []
         self.secrets: list[str] = []
         self.names: set[str] = set()
+        self.touched: set[str] = set()
         self.said: list[str] = []
         self.carried: list[str] = []  # no secret as long as it stays here
         self.written: set[str] = set()  # files that this call writes
@@ -155,7 +154,9 @@ class Judge:
     def add(self, effect: str, what: str, shape: str) -> None:
         if effect == UNKNOWN:
             return self.doubt(what)
-        self.found.append(Part(self.table.effects[effect], what, shape, self.here))
+        row = self.table.effects[effect]
+        shape = shape if shape == "=" else f"{effect} {shape}"
+        self.found.append(Part(row, what, shape, self.here, row.changes))
         return None
 
     def doubt(self, why: str) -> None:
@@ -163,6 +164,8 @@ class Judge:
 
     def path(self, verb: str, effect: str, word: Word, *folders: str) -> None:
         """A file is looked at, read, written or deleted."""
+        for cwd in folders:
+            self.touch(word, cwd, names=effect == "look")
         if effect == "look":
             return self.add("look", f"{verb} {word.text}", "")
         for cwd in folders:
@@ -176,6 +179,12 @@ class Judge:
                 self.secrets.append(full)
             self.add(got, f"{verb} {word.text}", shape)
         return None
+
+    def touch(self, word: Word, cwd: str, names: bool = False) -> None:
+        """Note what place is reached; `names`: no more of it than what lies there."""
+        if "\0" not in word.text:
+            full = re.split(r"/[^/]*[*?\[]", self.facts.places.full(word.text, cwd))[0]
+            self.touched.add(f"{full}/" if names else full)
 
     def request(self, method: str, url: Word, body: str, what: str) -> None:
         """An HTTP request; raises the doubt when the host or what is sent is not known."""
@@ -235,45 +244,30 @@ class Judge:
 
     # ---- the whole ---------------------------------------------------------------------------------
 
-    def judgement(self, tool: str, args: dict[str, Any]) -> Judgement:
-        axes = Axes()
-        secrets = list(dict.fromkeys(self.secrets))
-        if self.sends:
-            secrets += self.carried
+    def judgement(self) -> Judgement:
+        secrets = list(dict.fromkeys([*self.secrets, *(self.carried if self.sends else ())]))
         if secrets and self.sends:
             self.add("post", f"a secret leaves this machine: {secrets[0]}", "")
-        elif secrets and not any(each.effect.name == "secret" for each in self.found):
+        elif secrets and not any(part.axes == self.table.effects["secret"] for part in self.found):
             self.add("secret", f"secret: {secrets[0]}", "")
-        for each in self.found:
-            axes = axes.worst(each.effect)
-        if self.doubts and not any(each.effect.weight for each in self.found):
-            axes = axes.worst(Axes("irreversible"))
-        ranked = sorted(self.found, key=lambda each: -each.effect.weight)
-        why = [f"{each.effect.name}: {each.what}" for each in ranked] + [
-            f"? {d}" for d in self.doubts
-        ]
-        shape = ""
-        if self.doubts or any(each.shape == "=" for each in self.found):
-            shape = f"{tool} = {_line(args)} @ {self.facts.cwd}"
-        else:
-            rows = {f"{e.effect.name} {e.shape}" for e in self.found if e.effect.changes}
-            shape = f"{tool}: {' | '.join(sorted(rows))} @ {self.facts.cwd}"
-        if secrets or axes.floor:
-            shape = ""
-        head = ranked[0].what if ranked else f"{tool} {_line(args)}"
-        if self.doubts and (not ranked or not ranked[0].effect.weight):
-            head = str(args.get("command") or head)
         return Judgement(
-            axes=axes,
             parts=tuple(self.found),
-            summary=summary(head, axes, self.doubts, len(ranked) - 1, secrets),
-            why=tuple(dict.fromkeys(why))[:20],
-            understood=not self.doubts,
+            doubts=tuple(dict.fromkeys(self.doubts)),
             secrets=tuple(secrets),
-            shape=shape,
-            names=frozenset(self.names | {f"tool:{tool}"}),
+            names=frozenset(self.names),
+            touched=frozenset(self.touched),
             said="\n".join(self.said),
+            cents=self._cents(),
         )
+
+    def _cents(self) -> int | None:
+        """What a payment costs, where one amount is named."""
+        paid = [part.what for part in self.found if part.axes.cost == "money"]
+        found = _AMOUNT.findall("\n".join([*paid, *self.said]))
+        if len(set(found)) != 1 or len(set(paid)) != 1:
+            return None
+        whole, rest = found[0]
+        return int(whole) * 100 + int(rest[1:]) if rest else int(whole)
 
 
 def place_effect(effect: str, marks: set[str]) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Entry = dict[str, Any]
 _GIVEN = frozenset("@*123456789")
+_LISTS = ("ls", "dir", "stat", "file", "du", "tree", "locate", "readlink", "realpath")
+_DEEP = ("rg", "ag", "ack")  # without a file they read the whole folder
 _ROLES = (("writes", "write"), ("files", "read"), ("unknown", "doubt"))
 
 
@@ -127,6 +129,15 @@ class Parts:
         if self.has("|".join([*entry.get("inplace", ()), "$"])) and "inplace" in entry:
             effect = "write"
         files = self.words[entry.get("skip", 1 if "rules" in entry else 0) :]
+        if effect == "look" and self.name in _LISTS:
+            for word in self.words or [Word(".")]:
+                self.to.touch(word, self.cwds[0], names=True)
+        if (
+            effect == "read"
+            and not files
+            and self.has(r"-\w*[rR]|--recursive") | (self.name in _DEEP)
+        ):
+            files = [Word(".")]
         for number, word in enumerate(files if effect in ("read", "write", "delete") else ()):
             last = "last" in entry and number == len(files) - 1 or "second" in entry and number == 1
             self.file("write" if last else effect, word)

@@ -43,6 +43,7 @@ class Program(Services):
             if not (name == "IFS" and self.command.words):
                 self.variable(name)
         if self.command.words:
+            self.to.touch(Word("."), self.cwds[0], names=True)
             self.run(self.command.words)
         return self._moved() if self.name in ("cd", "pushd", "popd") else self.cwds
 
@@ -155,7 +156,7 @@ class Program(Services):
             return self.add("look") if known else self.doubt("what it runs")
         begun, doubts, text = len(self.to.found), len(self.to.doubts), self.text
         self.run(rest_words)
-        looks = not any(each.effect.changes for each in self.to.found[begun:])
+        looks = not any(each.changes for each in self.to.found[begun:])
         if "raises" in entry and not (looks and len(self.to.doubts) == doubts):
             self.to.add(entry["raises"], text, text)
         return None

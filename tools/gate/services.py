@@ -116,7 +116,7 @@ class Services(Parts):
         code = Word(" ".join(w.text for w in inner), all(w.sure for w in inner))
         if inner or self.command.feeds or self.command.here:
             self.code(code if inner else self.fed_text())
-        quiet = inner and not any(each.effect.changes for each in self.to.found[begun:])
+        quiet = inner and not any(each.changes for each in self.to.found[begun:])
         self.text, self.name = text, "ssh"
         return self.add("fetch" if quiet else "remote", f"{host} {code.text}")
 

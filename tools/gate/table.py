@@ -8,16 +8,29 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from exo.tools.gate.axes import Effect
+from exo.core.gate.axes import Axes
+from exo.core.gate.policy import fit, texts
 from exo.tools.gate.shell import Word
 
 UNKNOWN = "unknown"
 _OFF = ("false", "0", "no", "off", "none")  # --dry-run=false
+
+
+@dataclass(frozen=True)
+class Effect(Axes):
+    """What the table says that an action does; `changes`: more than looking."""
+
+    name: str = ""
+    changes: bool = True
+
+    @classmethod
+    def of(cls, name: str, row: dict[str, Any]) -> Effect:
+        return replace(cls(**row), name=name)
 
 
 class Table:
@@ -39,15 +52,9 @@ class Table:
         """This table with a person's own entries. Raises ValueError for what does not fit."""
         table = Table.__new__(Table)
         table.__dict__ |= self.__dict__ | {"programs": dict(self.programs)}
-        if unknown := set(rows) - {"program"}:
-            raise ValueError(f"{sorted(unknown)[0]}: only [program.NAME] can be added")
-        for name, row in rows.get("program", {}).items():
-            rules = row.get("rules", {}) if isinstance(row, dict) else None
-            if not isinstance(rules, dict) or set(row) - {"rules", "otherwise", "values"}:
-                raise ValueError(f"program.{name}: rules, otherwise and values are wanted")
-            for effect in (*rules.values(), row.get("otherwise", UNKNOWN)):
-                if effect not in self.effects:
-                    raise ValueError(f"{effect}: no such effect: {', '.join(self.effects)}")
+        effects = tuple(self.effects)
+        entry = {"rules": {"*": effects}, "otherwise": effects, "values": texts}
+        for name, row in fit("", rows, {"program": {"*": entry}}).get("program", {}).items():
             table.programs[name] = row | {"base": self.programs.get(name)}
         return table
 
