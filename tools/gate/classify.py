@@ -21,7 +21,11 @@ from exo.tools.gate.table import UNKNOWN, Table
 DEPTH = 8  # commands in commands (bash -c 'bash -c ...')
 LONG = 400_000  # characters of one call that are judged
 _OVERRIDE = re.compile(r"(?i)method-override")
-_BROKEN = re.compile(r"[\ud800-\udfff]|\\u0000")
+# nothing takes them as they stand; or they hide from the eye what is written
+_BROKEN = re.compile(
+    r"[\ud800-\udfff\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\u2060-\u2064\ufeff\u00ad\u180e]"
+    r"|[\u115f\u1160\u3164\uffa0\U000e0000-\U000e007f]|\\u00(?:0[0-8be-f]|1[0-9a-f]|7f)"
+)
 _AMOUNT = re.compile(r"(?i)\bamount\W{0,3}(?:value\W{1,4})?[=:\s]\s*\W?(\d{1,9})(\.\d\d)?\b")
 _QUIET = ("time", "recall", "why")
 _TEXTS = {  # the arguments that a tool must have, as texts
@@ -102,7 +106,7 @@ class Judge:
         if odd or any(not args.get(name) for name in _TEXTS.get(tool, ())[:1]):
             self.doubt("its arguments do not fit")
         if _BROKEN.search(_line(args)):
-            self.doubt("it has characters that nothing takes as they stand")
+            self.doubt("it has characters that nothing takes as they stand, or that hide something")
         if tool == "bash":
             self.script(text.get("command", ""), [self.facts.cwd])
         elif tool in ("read_file", "list_dir", "search_files"):
@@ -273,7 +277,7 @@ class Judge:
 def place_effect(effect: str, marks: set[str]) -> str:
     """What reading, writing or deleting means at a place with these marks."""
     if effect == "read":
-        secret = "secret" in marks or "devices" in marks
+        secret = "secret" in marks or "raw" in marks
         return "secret" if secret else "read"
     if "quiet" in marks:
         return "read"

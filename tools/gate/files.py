@@ -53,7 +53,7 @@ class Places:
         if "\0" in path:
             return {"secret", *_WHOLE}
         full, root = self.full(path, cwd), self.resolve(cwd)
-        names = ("quiet", "startup", "store", "hooks", "scratch", "devices")
+        names = ("quiet", "startup", "store", "hooks", "scratch", "devices", "raw")
         marks = {name for name in names if self._is(name, full, glob)}
         inside = _within(full, root)
         if inside or any(_within(full, folder) for folder in self._also):
@@ -61,7 +61,7 @@ class Places:
         if any(self._secret(each, glob) for each in {full, self._joined(path, cwd)}):
             marks.add("secret")
         if "quiet" in marks:
-            marks.discard("devices")
+            marks -= {"devices", "raw"}
         parts = (full[len(root) :] if inside else full).split("/")
         if any(self._match["made"].match(part) for part in parts):
             marks.add("made")

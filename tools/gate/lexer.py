@@ -300,7 +300,7 @@ class Words:
     def _variable(self, place: Field, name: str, done: list[Word] | None, quoted: bool) -> None:
         values = self.state.values.get(name)
         if values is None:
-            if name in "?#$!-":
+            if name in "?#$-":
                 return place.add("0")
             return place.unsure(f"${name}", names=(name,))
         for value in values:

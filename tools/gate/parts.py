@@ -145,7 +145,8 @@ class Parts:
             self.doubt("it runs another program")
         if effect in ("write", "delete"):
             return None
-        loose = [word for word in self.args if not word.sure]
+        given = {*entry.get("loose", ())}
+        loose = [w for w in self.args if not w.sure and not (w.names and set(w.names) <= given)]
         shown = effect in ("look", "keep", "build", "read")
         if effect == "look" and "rules" not in entry:
             loose = []

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 
 from exo.tools.gate.parts import Entry, said
+from exo.tools.gate.pycode import harmless
 from exo.tools.gate.services import Services
 from exo.tools.gate.shell import Word
 from exo.tools.gate.table import UNKNOWN
@@ -35,7 +36,10 @@ class Program(Services):
         """Returns the working folders that may hold for the commands after it."""
         for op, target in self.command.redirects:
             if not (op in (">&", "<&") and re.fullmatch(r"\d+-?|-", target.text)):
-                self.file("write" if ">" in op else "read", target, op)
+                words = [word.text for word in self.command.words]
+                empties = op == ">" and words in ([], [":"], ["true"], ["cat", "/dev/null"])
+                empties = empties and not target.text.endswith((".log", ".lock", ".touch", "keep"))
+                self.file("delete" if empties else "write" if ">" in op else "read", target, op)
                 text = said(self.command) if ">" in op and target.sure else None
                 full = self.to.facts.places.full(target.text, self.cwds[0])
                 self.to.texts[full] = self.to.texts.get(full, "") + (text or "")
@@ -84,9 +88,18 @@ class Program(Services):
             self.to.secrets += [f"${name}" for name in named if _SECRET.search(name)]
         if self.name in ("env", "printenv", "set", "export", "declare") and not texts:
             self.to.carried.append("the environment")
+            if self.name in ("env", "printenv") and not self._narrowed():
+                self.to.secrets.append("all variables")
         sources = [each.words[0].text for each in self.fed() if each.words]
         if {"env", "printenv", "set"} & set(sources) and self.name in self.table.names:
             self.to.secrets += ["variables with secrets"] * bool(_SECRET.search(self.text))
+
+    def _narrowed(self) -> bool:
+        """Whether a program takes what comes out here and hands on a part, or a number, alone."""
+        commands = self.script.commands
+        at = next(n for n, each in enumerate(commands) if each is self.command)
+        takers = [each.words[0].text for each in commands if at in each.feeds and each.words]
+        return bool({"grep", "egrep", "rg", "cut", "wc", "awk", "sed"} & set(takers))
 
     def _sed(self, entry: Entry) -> None:
         codes = self.given(("-e", "--expression"))
@@ -204,6 +217,8 @@ class Program(Services):
 
     def _run(self, entry: Entry) -> None:
         """A runner of the folder's own targets."""
+        if "tries" in entry and self.has(entry["tries"]):
+            return self.add("look")
         if self.table.effect(entry, self.args) != UNKNOWN:
             return self._rules(entry)
         if any(not self.tame(word) for word in self.args):
@@ -251,7 +266,7 @@ class Program(Services):
         return self._interpreted(entry, fed or Word("", sure=False), [])
 
     def _interpreted(self, entry: Entry, code: Word, rest: list[Word]) -> None:
-        if not code.sure or re.search(entry["asks"], code.text):
+        if not code.sure or not self._harmless(entry, code.text):
             self.doubt("what its code does")
         names = [Word(text) for text in re.findall(r"['\"]([^'\"\n]{2,200})['\"]", code.text)]
         for word in [*names, *(word for word in rest if word.text[:1] != "-")]:
@@ -260,6 +275,9 @@ class Program(Services):
             for word in rest:
                 self.file("write", word)
         return self.add("read")
+
+    def _harmless(self, entry: Entry, code: str) -> bool:
+        return harmless(code) if "module" in entry else not re.search(entry["asks"], code)
 
     def _find(self, entry: Entry) -> None:
         texts = [word.text for word in self.args]
@@ -300,6 +318,12 @@ class Program(Services):
         at = next((n for n, word in enumerate(rest) if word.text == ":::"), None)
         more = self._piped() if at is None else rest[at + 1 :]
         rest = rest[:at]
+        if rest and rest[0].sure and self.name == "parallel" and " " in rest[0].text:
+            parts = rest[0].text.split()  # GNU parallel hands its words to a shell
+            if re.search(r"[^\w\s./=:,@%+{}-]", rest[0].text):
+                return self.doubt("what it runs")
+            words = [[Word(part)] if "{" not in part else list(more) for part in parts]
+            return self.run([word for each in words for word in each])
         if not rest or " " in rest[0].text:
             return self.doubt("what it runs")
         return self.run([*rest, *more])

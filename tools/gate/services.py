@@ -71,18 +71,19 @@ class Services(Parts):
         self.roles(entry)
         logins = [value for value in self.given(("-u", "--user")) if ":" in value.text]
         self.to.secrets += ["a password in the words of curl"] * len(logins)
-        urls, body = (
-            [*self.words, *self.given(entry.get("url", ()))],
-            self.given(entry.get("body", ())),
-        )
+        urls = [*self.words, *self.given(entry.get("url", ()))]
+        body = self.given(entry.get("body", ()))
+        gets = "get" in entry and self.has(entry["get"])
+        if gets and not any("@" in word.text for word in body):  # it becomes part of the address
+            self.leaks()
+            body = []
         for word in body:
             stated = re.match(r"(?:[\w.-]*=)?[@<]([^;]+)", word.text)
             if stated and stated[1] != "-":
                 self.file("read", replace(word, text=stated[1]))
             elif not self.tame(word):
                 self.doubt("what it sends")
-        names = [flag for flag, _ in self.flags]
-        method = "POST" if body and not set(names) & set(entry.get("get", ())) else "GET"
+        method = "POST" if body and not gets else "GET"
         for value in self.given(entry.get("method", ())):
             method = value.text.upper() if value.sure else "?"
         self.request(method, urls, " ".join(word.text for word in body))
@@ -108,6 +109,8 @@ class Services(Parts):
         self.request(method, urls, " ".join(word.text for word in body))
 
     def _ssh(self, entry: Entry) -> None:
+        if self.has("-[GQV]$"):
+            return self.add("look")
         if not self.words or any(v and _ELSEWHERE.search(v.text) for _, v in self.flags):
             return self.doubt("where it leads, what it runs")
         self.to.sends = True
@@ -181,7 +184,7 @@ class Services(Parts):
         def hit(key: str) -> bool:
             return any(f"{verb}-".startswith(f"{each}-") for verb in verbs for each in entry[key])
 
-        if hit("secrets") or "secrets" in verbs:
+        if hit("secrets") or {"secret", "secrets"} & set(verbs) and "list" not in verbs:
             self.to.secrets.append(self.text)
         if self.name == "aws" and self.has("--dry-?run"):
             return self.add("fetch")

@@ -227,7 +227,6 @@ crontab -l
 which python3
 type ls
 env FOO=1 ls
-env
 printenv PATH
 echo "$PATH"
 echo $?
@@ -275,6 +274,8 @@ gh api repos/a/b
 """
 
 STOPPED = r"""
+env
+printenv | sort
 rm -rf /
 rm notes.txt
 rm -rf ~/Documents
