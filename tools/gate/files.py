@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase, translate
 Resolve = Callable[[str], str]
 _GLOB = re.compile(r"[*?\[]")
 _CALM = ("quiet", "scratch")  # what a pattern only may be does not calm
-_PUBLIC = (".pub", "known_hosts")
+_PUBLIC = (".pub", "known_hosts", "known_hosts.old", "/.ssh/config", "/.ssh/authorized_keys")
 _WHOLE = ("whole", "root")  # a folder that holds the person's home, or the working folder
 
 
@@ -88,7 +88,7 @@ class Places:
 
     def _secret(self, path: str, glob: bool) -> bool:
         name = path.rpartition("/")[2]
-        if self._is("secrets", path, glob) and not name.endswith(_PUBLIC):
+        if self._is("secrets", path, glob) and not path.endswith(_PUBLIC):
             return True
         if self._match["not_secret"].match(name):
             return False

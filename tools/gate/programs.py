@@ -189,6 +189,8 @@ class Program(Services):
     def _shell(self, entry: Entry) -> None:
         if "raises" in entry:
             self.to.add(entry["raises"], self.text, self.text)
+        if self.has(r"-\w*n\w*$") and self.words:  # only its grammar is looked at
+            return self.file("read", self.words[0])
         if self.has(r"-\w*c$|--command") and self.words:
             return self.code(self.words[-1 if self.name == "su" else 0])
         if self.words and not self.has(r"-\w*s$"):

@@ -113,6 +113,8 @@ class Services(Parts):
             return self.add("look")
         if not self.words or any(v and _ELSEWHERE.search(v.text) for _, v in self.flags):
             return self.doubt("where it leads, what it runs")
+        if len(self.words) == 1 and self.plain[0].startswith("git@") and not self.command.feeds:
+            return self.add("fetch")  # a greeting: such an account runs no commands
         self.to.sends = True
         host, text, begun = self.plain[0], self.text, len(self.to.found)
         inner = self.after(0)[1:]
@@ -132,6 +134,8 @@ class Services(Parts):
         if not self.words:
             return self.doubt("what it copies")
         away = [bool(_REMOTE.match(text)) for text in self.plain]
+        if away == [True] and self.name == "rsync" or self.has("--list-only"):
+            return self.add("fetch")
         for word, far in zip(self.words[:-1], away, strict=False):
             if not far:
                 self.file("read", word)
@@ -163,6 +167,9 @@ class Services(Parts):
         return self.add("fetch" if away else "read")
 
     def _container(self, entry: Entry) -> None:
+        runs = {"run", "exec"} & {word.text for word in self.args[:1]}
+        if runs:  # there -t is a terminal, in a build it is a name
+            self.use(entry | {"values": [each for each in entry["values"] if each != "-t"]})
         if self.plain[:1] not in (["run"], ["exec"]):
             return self._rules(entry)
         for word in self.args:
@@ -192,7 +199,12 @@ class Services(Parts):
             return self.sent("post")
         if hit("rents"):
             return self.sent("rent")
+        copies = {"cp", "sync", "rsync", "get", "download"} & set(verbs)
+        if copies and ("://" in self.text) and "://" not in self.plain[-1]:  # from there to here
+            self.file("delete" if self.has("--delete|-d$") else "write", self.words[-1])
+            return self.add("fetch")
         changes = any(_CHANGES.match(verb) for verb in verbs)
-        if not changes and (hit("reads") or not self.plain):
+        looks = hit("reads") or self.table.verbs["looking"] & set(verbs)
+        if not changes and (looks or not self.plain):
             return self.add("fetch")
         return self.sent(entry.get("otherwise", "remote"))

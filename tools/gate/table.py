@@ -123,7 +123,8 @@ class Table:
         whole = {name for name, verbs in self.verbs.items() if head in verbs}
         parts = re.split("[-_]", head)
         strong = {name for name, _ in _STRONG if self.verbs[name] & set(parts)}
-        return whole or strong or ({"looking"} if parts[0] in self.verbs["looking"] else set())
+        looks = parts[0] in self.verbs["looking"] or head.startswith("show")
+        return whole or strong or ({"looking"} if looks else set())
 
     def weight(self, effect: str) -> int:
         return (
