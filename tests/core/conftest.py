@@ -274,7 +274,7 @@ def run(tmp_path: Path) -> Callable[..., Any]:
         env: dict[str, str] | None = None,
         clock: FakeClock | None = None,
         root: Path | None = None,
-        calm: bool = False,
+        calm: bool = True,
     ) -> Any:
         async def body() -> Any:
             bench = Bench(root or tmp_path / "home", ScriptedModel(*replies), env or {}, calm)

@@ -110,7 +110,8 @@ class Judge:
         if tool == "bash":
             self.script(text.get("command", ""), [self.facts.cwd])
         elif tool in ("read_file", "list_dir", "search_files"):
-            self.path(tool, "look" if tool == "list_dir" else "read", Word(path), self.facts.cwd)
+            verb, _, rest = tool.partition("_")
+            self.path(verb, "look" if rest == "dir" else "read", Word(path), self.facts.cwd)
         elif tool in ("write_file", "edit_file"):
             self.path(tool.partition("_")[0], "write", Word(path), self.facts.cwd)
         elif tool == "apply_patch":

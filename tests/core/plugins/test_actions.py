@@ -18,6 +18,12 @@ from exo.core.toolbox.registry import ToolSpec
 Run = Callable[..., Any]
 
 
+@pytest.fixture
+def run(run: Run) -> Run:
+    """Without a judge, unless a test is `calm`: whatever is more than reading asks."""
+    return lambda *words, **more: run(*words, **({"calm": False} | more))
+
+
 def call(tool: str, args: Any = None, id_: str = "c1") -> RawCall:
     return RawCall(id_, tool, args if isinstance(args, str) else json.dumps(args or {}))
 
