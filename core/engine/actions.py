@@ -162,6 +162,10 @@ class Actions:
         risk, needs, gate = self.tools.risk(call), self.tools.needs(call.tool), self._gate
         act = Act(call.tool, call.args, str(context.cwd), risk, needs)
         try:
+            act.digest  # noqa: B018
+        except (RecursionError, ValueError) as error:
+            return f"{call.tool}: its arguments cannot be written down: {error}"
+        try:
             found = await within(JUDGE, in_thread(gate.judge, act))
         except Exception as error:  # noqa: BLE001 - it hangs, or all threads do
             found = doubtful(act, f"the judge gave no answer ({type(error).__name__})")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ _OVERRIDE = re.compile(r"(?i)method-override")
 # nothing takes them as they stand; or they hide from the eye what is written
 _BROKEN = re.compile(
     r"[\ud800-\udfff\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\u2060-\u2064\ufeff\u00ad\u180e]"
-    r"|[\u115f\u1160\u3164\uffa0\U000e0000-\U000e007f]|\\u00(?:0[0-8be-f]|1[0-9a-f]|7f)"
+    r"|[\u115f\u1160\u3164\uffa0\U000e0000-\U000e007f]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
 )
 _AMOUNT = re.compile(r"(?i)\bamount\W{0,3}(?:value\W{1,4})?[=:\s]\s*\W?(\d{1,9})(\.\d\d)?\b")
 _QUIET = ("time", "recall", "why")
@@ -105,7 +106,7 @@ class Judge:
         ]
         if odd or any(not args.get(name) for name in _TEXTS.get(tool, ())[:1]):
             self.doubt("its arguments do not fit")
-        if _BROKEN.search(_line(args)):
+        if _BROKEN.search("\n".join(_strings(args))):
             self.doubt("it has characters that nothing takes as they stand, or that hide something")
         if tool == "bash":
             self.script(text.get("command", ""), [self.facts.cwd])
@@ -289,6 +290,15 @@ def place_effect(effect: str, marks: set[str]) -> str:
     if marks & {"whole", "root"}:
         return "lose"
     return "undoable" if "scratch" in marks or marks >= {"inside", "made"} else "lose"
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.items() if isinstance(value, dict) else value:
+            yield from _strings(list(each) if isinstance(each, tuple) else each)
 
 
 def _line(args: dict[str, Any]) -> str:
