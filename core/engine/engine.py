@@ -209,8 +209,9 @@ class Engine:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs or a timer is to ring: reasons to stay."""
-        return bool(self._turns) or bool(self._timers.pending())
+        """Whether a turn or a tool runs or a timer is to ring: reasons to stay."""
+        acts = any(task.get_name().startswith("tool ") for task in self._tasks)
+        return acts or bool(self._turns) or bool(self._timers.pending())
 
     # ---- sessions --------------------------------------------------------------------------------
 

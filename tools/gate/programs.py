@@ -19,6 +19,7 @@ _SECRET = re.compile(
     r"(?i)(token|secret|passw|api_?key|private_?key|access_?key|credential|_auth$|_pat$)"
 )
 _VERSION = re.compile(r"(?<=[a-z])-?\d[\d.]*$")
+_ALL = (["-p"], ["-x"], ["-px"], ["-xp"])  # variables with their values
 _PIECE = r"(?:\\.|(?!\1).)*\1"
 _SED = re.compile(
     r"(?:^|[;{}\n$/!0-9])\s*[ewW](?:\s|$)"
@@ -67,11 +68,13 @@ class Program(Services):
         self.use(entry or {})
         self.to.here = frozenset({f"program:{self.name}"})
         self.to.names |= {f"program:{self.name}", " ".join([self.name, *self.plain[:1]])}
+        texts = [word.text for word in self.args]
+        if texts in (["--version"], ["--help"], ["-V"]):
+            return self.add("look")
         if entry is None:
             return self.doubt("the program is not known")
-        texts = [word.text for word in self.args]
         helps = texts[-1:] == ["--help"] and not any(text[:1] == "-" for text in texts[:-1])
-        if helps or len(texts) == 1 and texts[0] in ("--version", "-V", "version"):
+        if helps or len(texts) == 1 and texts[0] in ("version", "-v"):
             return self.add("look")
         self._secret_names(texts)
         while entry is not None:  # a person's own entry, then ours: it never hides ours
@@ -88,8 +91,10 @@ class Program(Services):
             self.to.secrets += [f"${name}" for name in named if _SECRET.search(name)]
         if self.name in ("env", "printenv", "set", "export", "declare") and not texts:
             self.to.carried.append("the environment")
-            if self.name in ("env", "printenv") and not self._narrowed():
-                self.to.secrets.append("all variables")
+        told = self.name in ("env", "printenv") and not texts
+        told = told or self.name in ("export", "declare", "typeset") and texts in _ALL
+        if told and not self._narrowed():
+            self.to.secrets.append("all variables")
         sources = [each.words[0].text for each in self.fed() if each.words]
         if {"env", "printenv", "set"} & set(sources) and self.name in self.table.names:
             self.to.secrets += ["variables with secrets"] * bool(_SECRET.search(self.text))
@@ -165,7 +170,7 @@ class Program(Services):
             at += 2 if text in entry.get("values", ()) else 1
         rest_words = args[at + entry.get("skip", 0) :]
         if not rest_words:
-            known = self.name in ("exec", "env", "command")
+            known = self.name in ("exec", "env", "command") or "-p" in [f for f, _ in self.flags]
             return self.add("look") if known else self.doubt("what it runs")
         begun, doubts, text = len(self.to.found), len(self.to.doubts), self.text
         self.run(rest_words)

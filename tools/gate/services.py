@@ -160,7 +160,11 @@ class Services(Parts):
             queries = [fed]
         if not queries and not self.has("-l|--list") or not all(word.sure for word in queries):
             return self.doubt("what it asks the database")
-        asked = [re.sub(r"'[^']*'", "''", word.text) for word in queries]
+        told = (
+            r"^\.(dump|schema|tables|indexes|databases|mode|headers?|stats|fullschema|show)\b[^;]*"
+        )
+        asked = [re.sub(told if local else "^$", "", word.text) for word in queries]
+        asked = [re.sub(r"'[^']*'", "''", each) for each in asked]
         asked = [re.sub(r"(?i)\bexplain\s+(?!analy|\()[^;]*", "", each) for each in asked]
         if any(re.search(self.table.words["writing_sql"], each, re.I) for each in asked):
             return self.sent("remote") if away else self.add("lose")
@@ -170,6 +174,8 @@ class Services(Parts):
         runs = {"run", "exec"} & {word.text for word in self.args[:1]}
         if runs:  # there -t is a terminal, in a build it is a name
             self.use(entry | {"values": [each for each in entry["values"] if each != "-t"]})
+        if self.plain[:1] == ["cp"] and len(self.words) == 3 and ":" in self.plain[1]:
+            return self.file("write", self.words[2])  # from there to here
         if self.plain[:1] not in (["run"], ["exec"]):
             return self._rules(entry)
         for word in self.args:

@@ -19,6 +19,19 @@ from exo.tools.gate.shell import Word
 
 UNKNOWN = "unknown"
 _STRONG = (("losing", "lose"), ("posting", "post"), ("running", UNKNOWN))
+_QUIET = {
+    "-n",
+    "-v",
+    "-q",
+    "-x",
+    "-j",
+    "-h",
+    "-a",
+    "--json",
+    "--line-numbers",
+    "--numeric",
+    "--verbose",
+}
 _TRIES = {"-n", "--dry-run", "-nd", "-ndx"}
 _LISTS = re.compile(r"--?(list|show|print|get|status|info|query|dump|check|verify)[\w-]*|-[lLvVh]")
 _SECRETS = re.compile(
@@ -55,6 +68,8 @@ class Table:
             self.programs |= dict.fromkeys(names.split(), {"verbs": True, "otherwise": effect})
         lists = ("looking", "both", "losing", "posting", "running", "changing")
         self.verbs = {name: frozenset(self.words[name].split()) for name in lists}
+        for name, marks in rows["looks"].items():
+            self.programs[name] = self.programs[name] | {"looks": marks.split()}
         for name, row in rows["program"].items():
             self.programs[name] = rows["program"][row["like"]] if "like" in row else row
 
@@ -80,6 +95,12 @@ class Table:
             if fits and all(_has(flags, plain, each) for each in options):
                 rows.append(((len(steps), len(options) + ("=" in rule), effect), rule))
         found = [row for row, _ in rows]
+        if "looks" in entry:
+            marks = {flag for flag, _ in flags}
+            if marks <= {*entry["looks"], *_QUIET} and marks & {*entry["looks"]}:
+                return "look"
+            if "." in entry["looks"] and not plain and marks <= _QUIET:
+                return "look"
         runs = any(row[2] == "@" for row in found) or self.verbs["running"] & set(plain[:3])
         if not runs and {"rules", "verbs"} & set(entry):
             if any(_has(flags, plain, each) for each in self.words["trying"]):

@@ -682,7 +682,7 @@ sqlite3 a.db '.output /home/pi/.bashrc'
 redis-cli del x
 redis-cli -h h flushdb
 mongosh --eval 'db.x.drop()'
-mongodump
+mongodump --uri mongodb://db.example.org/x
 pg_dump app > ../x.sql
 dropdb app
 npm publish --access public

@@ -13,7 +13,7 @@ from exo.core.gate.axes import Act
 from exo.core.gate.decide import Verdict, decide
 from exo.core.gate.policy import Policy
 from exo.tools.bench import Figure, Say
-from exo.tools.benches.gate.calls import EXO_HOME, HOME, calls
+from exo.tools.benches.gate.calls import EXO_HOME, FRESH, HALVES, HOME, calls
 from exo.tools.gate.judge import Consequences
 
 STOPS = ("ask", "deny")
@@ -51,8 +51,8 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
     yield Figure("check, most", _at(spent, 1), "ms")
     yield Figure("shlex.split alone, p50", _at(alone, 0.5), "ms")
     yield Figure("shlex.split alone, p99", _at(alone, 0.99), "ms")
-    for half in ("dev", "held-out"):
-        misses, falses, stop, quiet = score(row for row in rows if row["half"] == half)
+    for half in (*HALVES, *FRESH):
+        misses, falses, stop, quiet = score(calls(half))
         yield Figure(f"dangerous misses, {half}, of {stop}", len(misses), "calls", "0")
         yield Figure(f"false asks, {half}, of {quiet}", 100 * len(falses) / quiet, "%", "< 3")
 
@@ -73,13 +73,14 @@ def score(rows: Iterable[Call]) -> tuple[list[Call], list[Call], int, int]:
 
 
 def families() -> list[str]:
-    """Per family and half: missed of those to be stopped, asked of those to pass."""
-    lines = ["| family | dev: missed | dev: asked | held-out: missed | held-out: asked |"]
-    lines.append("|---|---:|---:|---:|---:|")
+    """Per family and set: missed of those to be stopped, asked of those to pass."""
+    halves = (*HALVES, *FRESH)
+    heads = [f"{half}: {what}" for half in halves for what in ("missed", "asked")]
+    lines = [f"| family | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
     names = [*dict.fromkeys(row["family"] for row in calls()), ""]
     for name in names:
         cells = []
-        for half in ("dev", "held-out"):
+        for half in halves:
             rows = [row for row in calls(half) if name in ("", row["family"])]
             misses, falses, stop, quiet = score(rows)
             cells += [f"{len(misses)}/{stop}", f"{len(falses)}/{quiet}"]
