@@ -25,6 +25,7 @@ FOLDERS = {
     "core/toolbox": "tools and how they run",
     "core/plugins": "hooks, slots and what others add",
     "core/decide": "what is asked, by rules",
+    "core/gate": "what may be done without asking: axes, policies, the floor",
     "core/ledger": "the signed record",
     "core/store": "what is known: beliefs, rules, items",
     "core/retrieve": "finding it again",

@@ -43,7 +43,9 @@ TABLE = (
     Setting("turn.retries", 3, "tries", "further tries of a model before output", 0, 10),
     Setting("turn.silence", 120.0, "s", "a model that says nothing this long is given up", 1, 3600),
     Setting("tool.timeout", 60.0, "s", "a tool that runs this long is given up", 1, 3600),
-    Setting("tools.ask", "high", "", "from which risk on the person is asked", choices=RISKS),
+    Setting(
+        "tools.ask", "high", "", "medium: any change asks; else by the policies", choices=RISKS
+    ),
     Setting("tools.http", False, "", "whether http_request may reach the network"),
     Setting("tools.sets", "", "", "toolsets that sessions see, with commas (empty: all)"),
     Setting("approval.timeout", 120.0, "s", "a question unanswered this long is denied", 1, 86400),

@@ -21,6 +21,7 @@ from exo.core.engine.erase import erase
 from exo.core.engine.loop import Loop, Rules, Turn
 from exo.core.engine.sessions import Sessions, Waiting, check_count, check_id, lost, new_id, spoken
 from exo.core.engine.titles import word
+from exo.core.gate.gate import Gate
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Command as PluginCommand
@@ -83,7 +84,6 @@ class Engine:
         self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
         tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
         self.plugins.builtin("builtin", tools.register)
-        self.plugins.fallback("ask", tools.register_ask)
         about = PluginCommand("plugins", "What is plugged in.", self._plugins_command)
         self._registry.commands["plugins"] = about
         cancel = PluginCommand("cancel", "Take a timer or reminder back.", self._cancel_command)
@@ -92,6 +92,12 @@ class Engine:
         self._results = database.path.parent / "results"
         wait = settings.number("approval.timeout")
         self._approvals = Approvals(database, hub, self.sessions.outbox, wait)
+        gate = Gate(
+            home.store / "policies" if home else None,
+            clock,
+            self._registry.slots,
+            lambda: settings.text("tools.ask") == "medium",
+        )
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
@@ -105,7 +111,9 @@ class Engine:
             self.sessions,
             hub,
             model,
-            Actions(self.tools, self._registry.hooks, self._approvals),
+            Actions(
+                self.tools, self._registry.hooks, self._approvals, gate, self._spent, self._tell
+            ),
             self._slots,
             plan,
             self.context,
@@ -145,12 +153,24 @@ class Engine:
                     return message.text
             return ""
 
-        def tell(code: str, text: str) -> None:
-            with contextlib.suppress(HomeError):
-                self._hub.publish(None, Notice("warning", code, text))
-
         outbox = self.sessions.outbox
-        return Provider(home, opens, outbox, said, lambda: not self._turns, tell, self._erased)
+        return Provider(
+            home, opens, outbox, said, lambda: not self._turns, self._tell, self._erased
+        )
+
+    def _tell(self, code: str, text: str) -> None:
+        with contextlib.suppress(HomeError):
+            self._hub.publish(None, Notice("warning", code, text))
+
+    async def _spent(self) -> int:
+        """What this month's actions have cost, in cents, by the record."""
+        from exo.core.ledger.mirror import spent  # libsodium, as above
+
+        if self._memory is None:
+            return 0
+        await self._memory.drain()
+        since = self._clock.local().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        return await self._memory.run(lambda memory: spent(memory.ledger, since.timestamp() * 1000))
 
     async def _erased(self, needles: Needles) -> None:
         """Take what is forgotten out of the conversations, and out of what memory holds of them."""
@@ -196,8 +216,9 @@ class Engine:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs or a timer is to ring: reasons to stay."""
-        return bool(self._turns) or bool(self._timers.pending())
+        """Whether a turn or a tool runs or a timer is to ring: reasons to stay."""
+        acts = any(task.get_name().startswith("tool ") for task in self._tasks)
+        return acts or bool(self._turns) or bool(self._timers.pending())
 
     # ---- sessions --------------------------------------------------------------------------------
 
@@ -371,7 +392,8 @@ class Engine:
         return schema.InterruptResult(turn is not None or bool(acting))
 
     async def on_approval_respond(self, body: schema.ApprovalRespond) -> schema.Nothing:
-        self._approvals.respond(body.request, body.choice, body.by or "client")
+        by = body.by or "client"
+        self._approvals.respond(body.request, body.choice, by, body.via or "")
         return schema.Nothing()
 
     def _run(self, turn: Turn) -> None:

@@ -272,28 +272,33 @@ class Loop:
         return results
 
     async def act(self, session: str, call: Call, turn: str = "", fault: str = "") -> ToolResult:
-        """Run a call through hooks and approvals; with a `fault` it is not made. Only a call of a turn
-        is told of by events; every call goes into the record."""
+        """Run a call through gate, hooks and approvals; with a `fault` it is not made. Only a call of a
+        turn is told of by events; every call goes into the record, with what the gate said."""
         key = f"{turn or new_id()}:{call.id}"
         put = self._sessions.outbox.put
+        context = self._context_of(session, call)
+        verdict = fault or await self._actions.judge(call, context)
+        facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
+        facts |= {} if isinstance(verdict, str) else verdict.record()
         risk = self._actions.tools.risk(call)
         with self._hub.commit() as add:
-            facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
             put("action", f"{key}:action", session, turn, call=call.id, **facts)
             if turn:
                 add(session, schema.ToolStarted(turn, call.id, call.tool, call.args, risk))
-        result, spent = ToolResult(call.id, False, fault), 0
-        if not fault:
-            result, spent = await self._run(session, call)
+        if isinstance(verdict, str):
+            result, spent, done = ToolResult(call.id, False, verdict), 0, False
+        else:
+            result, spent, done = await self._actions.run(call, context, verdict, turn)
+        await asyncio.sleep(0)  # output that is on its way stands before the result
         with self._hub.commit() as add:
-            text = result.text[:RECORDED]
-            put("outcome", f"{key}:outcome", session, turn, call=call.id, ok=result.ok, text=text)
+            how = {"ok": result.ok, "done": done, "text": result.text[:RECORDED]}
+            put("outcome", f"{key}:outcome", session, turn, call=call.id, **how)
             if turn:
                 add(session, schema.ToolCompleted(call.id, result.ok, result.text, spent))
         return result
 
-    async def _run(self, session: str, call: Call) -> tuple[ToolResult, int]:
-        """(result, milliseconds). Output may come from the worker thread of the tool."""
+    def _context_of(self, session: str, call: Call) -> Context:
+        """What a call works with. Output may come from the worker thread of the tool."""
         loop = asyncio.get_running_loop()
 
         def show(text: str) -> None:
@@ -306,10 +311,7 @@ class Loop:
 
         cwd = self._sessions.cwd(session)
         toolsets = self._sessions.toolsets(session)
-        context = Context(session, cwd, emit, self._results, self._closed, toolsets)
-        outcome = await self._actions.run(call, context)
-        await asyncio.sleep(0)  # output that is on its way stands before the result
-        return outcome
+        return Context(session, cwd, emit, self._results, self._closed, toolsets)
 
     def _steer(self, turn: Turn) -> None:
         """Slip in what the person sent meanwhile with mode `steer`."""

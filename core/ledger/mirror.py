@@ -80,6 +80,16 @@ class Mirror:
         return str(json.loads(body["args"]).get("text", ""))
 
 
+def spent(ledger: Ledger, since: float) -> int:
+    """The cents that actions since a time (ms UTC) have cost; what was asked about and refused cost
+    nothing, what failed may have."""
+    entries = list(ledger.entries(kinds=("action", "outcome")))
+    bodies = [(e, e.body) for e in entries if e.body and e.ts >= since]
+    kept = {ref for e, body in bodies if body.get("done") is False for ref in e.refs}
+    costs = [body.get("cents", 0) for e, body in bodies if e.kind == "action" and e.id not in kept]
+    return sum(each for each in costs if isinstance(each, int))
+
+
 def _names(kind: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The names of an entry, its own first, and those of what it may refer to, the nearest first."""
     turn = body.get("turn", "")

@@ -3,7 +3,6 @@ a plugin's. Tools that work on the machine (files, shell, web) are a plugin."""
 
 from __future__ import annotations
 
-import json
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,6 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.files import make_folder, write_atomic
 from exo.core.base.settings import Settings
-from exo.core.plugins.hooks import Decision, approve
 from exo.core.plugins.registry import Channels, PluginContext
 from exo.core.toolbox import schedule
 from exo.core.toolbox.registry import Context
@@ -38,22 +36,6 @@ class Builtin:
         for function in (self.time, self.timer, self.reminder, self.note):
             ctx.register_action(function, toolset="assistant")
         ctx.register_action(self.send_message, toolset="messages", risk="high")
-
-    # ---- who may do what, where no gate decides by consequence -------------------------------------
-
-    def register_ask(self, ctx: PluginContext) -> None:
-        ctx.register_gate(self.ask)
-
-    def ask(self, tool_name: str, args: dict[str, Any], risk: str, needs: str) -> Decision | None:
-        """Ask the person before a tool of high risk (or medium, by the setting tools.ask)."""
-        asked = {"high": ("high",), "medium": ("high", "medium"), "never": ()}
-        if risk not in asked[self.settings.text("tools.ask")]:
-            return None
-        text = question(tool_name, args, needs)
-        line = " ".join(text.split())
-        if len(line) > 200:  # the end of a long command may be what matters
-            line = f"{line[:120]} … {line[-77:]}"
-        return approve(line, f"{tool_name} {text}")
 
     # ---- the tools; what a docstring says first is what a model reads ------------------------------
 
@@ -91,22 +73,6 @@ class Builtin:
         """Send a message to somebody through a channel."""
         name, send = self.channels.pick(channel)
         return str(await call(send, to, text) or f"Sent to {to} through {name}.")
-
-
-def question(tool: str, args: dict[str, Any], needs: str = "") -> str:
-    """What a person is asked, and what `allow_always` allows: the very same, no more."""
-    forms = {
-        "bash": "Run: {command}",
-        "write_file": "Write {path}",
-        "edit_file": "Edit {path}",
-        "http_request": "{method} {url}",
-        "send_message": "Send to {to}: {text}",
-    }
-    if tool in forms:
-        more = {name: args[name] for name in ("headers", "body", "channel") if args.get(name)}
-        text = forms[tool].format(**args)
-        return text + (f" {json.dumps(more, ensure_ascii=False)}" if more else "")
-    return f"{tool} {json.dumps(args, ensure_ascii=False)}" + (f" ({needs})" if needs else "")
 
 
 def filled(text: str) -> None:

@@ -4,23 +4,24 @@ undone. Owns the cutting and the marks of characters that deceive."""
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from typing import Any
 
-from exo.tools.gate.axes import Axes
+from exo.core.gate.axes import Act, Axes, Judgement
 
 WIDTH = 80
-_SEEN = {"shared": "others see it", "public": "the world sees it"}
+_SEEN = {"private": "", "shared": "others see it", "public": "the world sees it"}
 _UNDO = {"reversible": "can be undone", "recoverable": "partly undone", "irreversible": "no undo"}
 
 
-def summary(what: str, axes: Axes, doubts: Sequence[str], more: int, secrets: Sequence[str]) -> str:
-    """At most 80 characters."""
-    tail = [_SEEN[axes.exposure]] if axes.exposure in _SEEN else []
-    tail += ["costs money"] if axes.cost == "money" else []
-    tail += ["secret"] if secrets else []
-    tail += ["not understood"] if doubts else []
-    tail += [_UNDO[axes.reversibility]]
-    end = ", ".join(tail)
+def summary(act: Act, judgement: Judgement, axes: Axes) -> str:
+    """At most 80 characters: the weightiest part of the call, how many more there are, the axes."""
+    ranked = sorted(judgement.parts, key=lambda part: -part.axes.weight)
+    what, more = ranked[0].what if ranked else act.line, len(ranked) - 1
+    if judgement.doubts and not (ranked and ranked[0].axes.weight):
+        what = str(act.args.get("command") or what)
+    tail: list[Any] = [_SEEN[axes.exposure], axes.cost == "money" and "costs money"]
+    tail += [judgement.secrets and "secret", judgement.doubts and "not understood"]
+    end = ", ".join(filter(None, [*tail, _UNDO[axes.reversibility]]))
     extra = f" +{more}" if more > 0 else ""
     return f"{middle(visible(what), WIDTH - len(end) - len(extra) - 2)}{extra}: {end}"
 
@@ -41,7 +42,5 @@ def visible(text: str) -> str:
 
 
 def _mark(char: str) -> str:
-    kind = unicodedata.category(char)
-    if char == " " or kind[0] in "LMNPS":
-        return char
-    return f"<{ord(char):x}>"
+    shown = char == " " or unicodedata.category(char)[0] in "LMNPS"
+    return char if shown else f"<{ord(char):x}>"
