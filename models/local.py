@@ -19,9 +19,11 @@ from exo.models import ear, espeak
 from exo.models.audio import from_wav, to_pcm
 from exo.models.backend import ChatEvent, Finished, Listener
 from exo.models.catalog import Catalog, ModelCorrupt, Row
+from exo.models.decide import Decider
 from exo.models.hearing import Ear, spoken
 from exo.models.memory import rss_mb
 from exo.models.pool import Pool
+from exo.models.questions import DecideRequest, FitRequest
 from exo.models.replies import BadRequest
 from exo.models.requests import ChatRequest, Message, SpeechRequest
 from exo.models.writer import Job, Writer
@@ -30,6 +32,7 @@ PREFIX_LAYOUT = (
     "q8_0 q8_0 llama-cpp-python 0.3.36"  # what saved prefixes depend on beside the model
 )
 CHAT = ("main", "aux")
+FIT_STEP = 64  # texts of a fit embedded at once
 COUNTED = 2_000_000  # letters whose tokens are counted at most, about a second
 
 
@@ -50,6 +53,8 @@ class LocalBackend:
             lambda model: model.close() if hasattr(model, "close") else None,
         )
         self._one: dict[str, asyncio.Lock] = {}
+        self._decides: Decider | None = None
+        self._deciding = asyncio.Lock()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
 
     async def chat(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
@@ -99,6 +104,25 @@ class LocalBackend:
         async with self._alone(self._row(model, ("embedding",))) as embedder:
             done = await asyncio.to_thread(embedder.embed, texts)
         return done.vectors, done.tokens, done.cut
+
+    async def decide(self, request: DecideRequest) -> dict[str, Any]:
+        async with self._deciding:  # else another's options push ours out before they are answered
+            decider = await self._decider()
+            vectors, _, _ = await self.embed(decider.trunk, decider.wanting(request))
+            return decider.answer(request, vectors)
+
+    async def fit(self, request: FitRequest) -> dict[str, Any]:
+        decider = await self._decider()
+        vectors: list[list[float]] = []
+        for at in range(0, len(request.states), FIT_STEP):  # between which others are answered
+            part = list(request.states[at : at + FIT_STEP])
+            vectors += (await self.embed(decider.trunk, part))[0]
+        return await asyncio.to_thread(decider.fit, request, vectors)
+
+    async def _decider(self) -> Decider:
+        if self._decides is None:
+            self._decides = await asyncio.to_thread(Decider, self._home.cache / "decide")
+        return self._decides
 
     async def read_wav(self, data: bytes) -> bytes:
         return await asyncio.to_thread(lambda: to_pcm(from_wav(data, self._longest)))

@@ -17,6 +17,7 @@ from exo.core.base.errors import ExoError
 from exo.core.base.httpd import HttpError, Request, Response, json_response
 from exo.models.audio import wav_bytes
 from exo.models.backend import Backend, CallArguments, CallOpened, ChatEvent, Finished, Heard, Text
+from exo.models.questions import decide_request, fit_request
 from exo.models.replies import (
     DONE,
     BadRequest,
@@ -51,6 +52,9 @@ class Routes:
             ("POST", "/v1/prefill"): self._prefill,
             ("POST", "/v1/tokenize"): self._tokenize,
             ("POST", "/v1/embeddings"): self._embeddings,
+            ("POST", "/v1/decide"): self._decide,
+            ("POST", "/v1/systemone"): self._decide,
+            ("POST", "/v1/decide/fit"): self._fit,
             ("POST", "/v1/audio/transcriptions"): self._transcriptions,
             ("POST", "/v1/audio/activity"): self._activity,
             ("POST", "/v1/audio/speech"): self._speech,
@@ -123,6 +127,13 @@ class Routes:
         ]
         usage = {"prompt_tokens": tokens, "total_tokens": tokens, "truncated": cut}
         return json_response({"object": "list", "data": data, "model": model, "usage": usage})
+
+    async def _decide(self, request: Request) -> Response:
+        answers = await self.backend.decide(decide_request(await request.json()))
+        return json_response({"model": "exo-decide", "answers": answers})
+
+    async def _fit(self, request: Request) -> Response:
+        return json_response(await self.backend.fit(fit_request(await request.json())))
 
     async def _transcriptions(self, request: Request) -> Response:
         heard, form = await self._hear(request, words=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from exo.core.base.home import models_folder
 from exo.models.catalog import Catalog
 from exo.models.embed import Embedder
