@@ -44,6 +44,13 @@ class Finished:
     usage: Usage
 
 
+@dataclass(frozen=True)
+class Scored:
+    """Log-probabilities of the replies that a job was to weigh, in their order."""
+
+    logs: tuple[float, ...]
+
+
 ChatEvent = Text | CallOpened | CallArguments | Finished
 
 

@@ -78,7 +78,7 @@ class Decider:
             count = len(self._texts(question))
             sure, by = self._sure(question, match[at : at + count, 0], scores[0], seen)
             at += count
-            out[name] = _shaped(question, [float(each) for each in sure]) | {"by": by}
+            out[name] = shaped(question, [float(each) for each in sure]) | {"by": by}
         while len(self._vectors) > KEPT:
             self._vectors.popitem(last=False)
         return out
@@ -103,11 +103,8 @@ class Decider:
         out = np.arange(len(y)) % HELD == HELD - 1
         shipped = self._shipped(asked.mechanism)
         new = heads.fit(x[~out], y[~out], len(answers), L2, anchor=shipped, epochs=1)
-        tried = {
-            "shipped": shipped,
-            "before": before,
-            "new": replace(new, temperature=shipped.temperature),
-        }
+        new = replace(new, temperature=shipped.temperature)
+        tried = {"shipped": shipped, "before": before, "new": new}
         losses = {
             name: round(heads.loss(softmax(each.scores(x[out]) / each.temperature), y[out]), 4)
             for name, each in tried.items()
@@ -115,7 +112,7 @@ class Decider:
         }
         kept = min(losses, key=lambda name: losses[name])
         if kept == "new":
-            self._save(asked.mechanism, tried["new"], version + 1)
+            self._save(asked.mechanism, new, version + 1)
         elif kept == "shipped" and before is not None:
             del self._heads[asked.mechanism]
             self._path(asked.mechanism).unlink(missing_ok=True)
@@ -172,8 +169,14 @@ class Decider:
 
         make_folder(self._own)
         file = io.BytesIO()
-        sizes = {"temperature": head.temperature, "version": version}
-        np.savez(file, weights=head.weights, bias=head.bias, of=self._mark(), **sizes)
+        np.savez(
+            file,
+            weights=head.weights,
+            bias=head.bias,
+            of=np.array(self._mark()),
+            temperature=np.array(head.temperature),
+            version=np.array(version),
+        )
         write_atomic(self._path(mechanism), file.getvalue())
         self._heads[mechanism] = head, version
 
@@ -191,7 +194,7 @@ class Decider:
         return f"{self._meta['trunk']['sha256']} {self._meta['format']}"
 
 
-def _shaped(question: Asked, sure: list[float]) -> dict[str, Any]:
+def shaped(question: Asked, sure: list[float]) -> dict[str, Any]:
     """One answer as /v1/systemone shows it."""
     if question.kind == "noul":
         return {"type": "noul", "noul": sure[1]}
@@ -204,3 +207,11 @@ def _shaped(question: Asked, sure: list[float]) -> dict[str, Any]:
         "score": sum(at * each for at, each in enumerate(sure)),
         "legend": list(probabilities),
     }
+
+
+def as_prompt(state: str, question: Asked) -> str:
+    """The question to a language model whose reply is to be one option."""
+    if question.kind == "noul":
+        return f"{state}\n\n{question.texts[0]}: yes or no? Reply with one word."
+    lines = "\n".join(question.texts)
+    return f"{state}\n\nWhich of these is it? Reply with its name alone.\n{lines}"

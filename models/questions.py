@@ -31,8 +31,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class DecideRequest:
+    """`model` main or aux: a language model weighs the options; anything else is exo-decide."""
+
     state: str
     questions: dict[str, Asked]
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,8 @@ def decide_request(body: object) -> DecideRequest:
     questions = body.get("questions")
     if not isinstance(questions, dict) or not 0 < len(questions) <= QUESTIONS:
         raise BadRequest("read questions", f"it is no object of 1 to {QUESTIONS} named questions")
-    return DecideRequest(
-        _state(body.get("state")), {name: _asked(name, each) for name, each in questions.items()}
-    )
+    asked = {name: _asked(name, each) for name, each in questions.items()}
+    return DecideRequest(_state(body.get("state")), asked, str(body.get("model") or ""))
 
 
 def fit_request(body: object) -> FitRequest:

@@ -1,4 +1,4 @@
-"""Who can be asked: exo-decide beside us, a server of the same shape elsewhere, the main model. Owns the
+"""Who can be asked: exo-decide beside us, the language model there, a server of the same shape elsewhere. Owns the
 wire; what leaves the device is redacted first. Invariant: `ask` returns probabilities or raises ExoError."""
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ class Provider(Protocol):
 
 
 class Local:
-    """exo-decide, in exo-models."""
+    """exo-decide in exo-models or, as `main`, the language model there, which is slow."""
 
-    name, timeout, slow = "local", MODELS, False
-
-    def __init__(self, models_socket: Path) -> None:
-        self._socket = models_socket
+    def __init__(self, models_socket: Path, name: str = "local") -> None:
+        self._socket, self.name, self.slow = models_socket, name, name == "main"
+        self.timeout = SLOW if self.slow else MODELS
 
     async def ask(self, state: str, questions: Mapping[str, Mechanism], wait: float) -> Answers:
         asked = {name: {**each.wire(), "mechanism": name} for name, each in questions.items()}
-        body = {"state": state, "questions": asked}
+        body = {"model": self.name, "state": state, "questions": asked}
         status, raw = await in_thread(lambda: post(self._socket, "/v1/decide", body, timeout=wait))
         return _answers(status, raw, questions)
 
@@ -74,53 +73,15 @@ class Hosted:
         return _answers(reply.status_code, reply.content, questions)
 
 
-class Main:
-    """The language model here, held to the options by a grammar. It names an option and no probability:
-    what it names counts as SURE until labels tell better."""
-
-    name, timeout, slow = "main", SLOW, True
-    SURE = 0.6
-
-    def __init__(self, models_socket: Path) -> None:
-        self._socket = models_socket
-
-    async def ask(self, state: str, questions: Mapping[str, Mechanism], wait: float) -> Answers:
-        found: Answers = {}
-        for name, each in questions.items():
-            lines = [f"- {option}: {text}" for option, text in each.options.items()]
-            asks = f"{state}\n\n{each.wire()['instructions']}? Choose one:\n" + "\n".join(lines)
-            schema = {"type": "object", "properties": {"answer": {"enum": list(each.options)}}}
-            form = {"name": "answer", "schema": schema | {"required": ["answer"]}}
-            body = {
-                "messages": [{"role": "user", "content": asks}],
-                "temperature": 0,
-                "response_format": {"type": "json_schema", "json_schema": form},
-            }
-            target = "/v1/chat/completions"
-            work = lambda body=body: post(self._socket, target, body, timeout=wait)  # noqa: E731
-            _, raw = await in_thread(work)
-            try:
-                text = json.loads(raw)["choices"][0]["message"]["content"]
-                said = str(json.loads(text)["answer"])
-            except (ValueError, KeyError, IndexError, TypeError) as error:
-                raise ServiceError("ask the main model to choose", "it named no option") from error
-            rest = (1 - self.SURE) / max(1, len(each.options) - 1)
-            if said in each.options:
-                found[name] = dict.fromkeys(each.options, rest) | {said: self.SURE}
-        return found
-
-
 def providers(settings: Settings, models_socket: Path) -> list[Provider]:
     """The person's providers in their order. Raises SettingError."""
     found: list[Provider] = []
     for name in settings.words("decide.providers"):
-        if name == "local":
-            found.append(Local(models_socket))
+        if name in ("local", "main"):
+            found.append(Local(models_socket, name))
         elif name == "hosted":
             told = [settings.text(f"decide.{each}") for each in ("url", "key", "model")]
             found.append(Hosted(*told))
-        elif name == "main":
-            found.append(Main(models_socket))
         elif name != "rules":
             do = "name some of rules, local, hosted, main"
             raise SettingError("setting decide.providers", f"{name!r} is none", do)
