@@ -27,8 +27,7 @@ class Decider:
     def __init__(
         self, providers: Sequence[Provider], calibration: Calibration, record: Record
     ) -> None:
-        self._providers, self._record = providers, record
-        self.calibration = calibration
+        self._providers, self._calibration, self._record = providers, calibration, record
 
     async def decide(
         self, mechanism: Mechanism, state: str, ruled: str = "", patience: float = 0, **about: Any
@@ -82,7 +81,7 @@ class Decider:
         return found
 
     def _judged(self, mechanism: Mechanism, raw: Mapping[str, float], provider: str) -> Decision:
-        sure = self.calibration.apply(provider, mechanism.name, raw)
+        sure = self._calibration.apply(provider, mechanism.name, raw)
         best = max(sure, key=sure.__getitem__)
         counts = per_million(sure), sure[best] < mechanism.threshold, provider
         return Decision(best, *counts, raw=per_million(raw))

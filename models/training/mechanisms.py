@@ -9,9 +9,10 @@ MECHANISMS = {
         "rule",
         "small_talk",
         "out_of_scope",
+        "chat",
     ),
-    "recall.depth": ("none", "some", "deep"),
-    "said.correction": ("neither", "correction", "rule"),
+    "recall.depth": ("none", "shallow", "deep"),
+    "said.correction": ("none", "correction", "rule"),
     "action.riskier": ("no", "yes"),
     "turn.end": ("unfinished", "finished"),
 }
