@@ -37,7 +37,7 @@ class Head:
 
 
 def words(texts: Sequence[str]) -> Any:
-    """float32 (len(texts), WORDS), unit rows: words, pairs, the first one or two and the last, hashed."""
+    """float32 (len(texts), WORDS), unit rows: words, pairs, the first one or two, the last one or two, hashed."""
     import numpy as np
 
     out = np.zeros((len(texts), WORDS), np.float32)
@@ -45,7 +45,8 @@ def words(texts: Sequence[str]) -> Any:
         found = _WORD.findall(text.lower())
         found = found[: LONGEST // 2] + found[LONGEST // 2 :][-LONGEST // 2 :]
         pairs = [f"{a} {b}" for a, b in zip(found, found[1:], strict=False)]
-        ends = ["^" + " ".join(found[:1]), "^" + " ".join(found[:2]), "$" + " ".join(found[-1:])]
+        ends = ["^" + " ".join(found[:count]) for count in (1, 2)]
+        ends += ["$" + " ".join(found[-count:]) for count in (1, 2)]
         for each in (*found, *pairs, *ends):
             hashed = zlib.crc32(each.encode("utf-8", "replace"))
             row[hashed % WORDS] += 1 if hashed >> 31 else -1

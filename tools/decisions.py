@@ -40,7 +40,9 @@ class Label:
 
 
 def action_state(tool: str, args: str) -> str:
-REMOVED
+    """An action as it was put before the decision model; `args` is JSON."""
+    return " ".join([tool, *map(str, json.loads(args).values())])
+
 
 def labels(ledger: Ledger) -> list[Label]:
     """The labelled decisions, in the order of their labels. A verdict on a decision says what was right
@@ -55,7 +57,7 @@ def labels(ledger: Ledger) -> list[Label]:
         if entry.kind == "utterance":
             texts[turn, ""] = str(body.get("text", ""))
         elif entry.kind == "action":
-            texts[turn, tool] = action_state(tool, str(body.get("args", "")))
+            texts[turn, tool] = action_state(tool, str(body.get("args", "{}")))
         elif entry.kind == "decision" and turn:
             made[turn, f"{body['mechanism']} {tool}"] = body
         else:

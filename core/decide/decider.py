@@ -1,7 +1,7 @@
 """One decision: rules first, then the person's providers in their order, then the safe answer. Owns the
 time-outs, the calibration and what the record is told; knows no model.
 
-Invariant: `decide` never raises for a provider and waits for each no longer than its time-out; what it
+Invariant: `decide` raises for a setting alone, never for a provider, and waits for each no longer than its time-out; what it
 answers is never less careful than what the rules said."""
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Record = Callable[[dict[str, Any]], None]
 
 
 class Decider:
-    """`record` takes the facts of each decision, with the state and the options of a question of the moment as
+    """`providers` are asked for at each decision, since a person may change them; `record` takes the facts of each decision, with the state and the options of a question of the moment as
     text: whoever writes them down makes hashes of those."""
 
     def __init__(
-        self, providers: Sequence[Provider], calibration: Calibration, record: Record
+        self, providers: Callable[[], Sequence[Provider]], calibration: Calibration, record: Record
     ) -> None:
         self._providers, self._calibration, self._record = providers, calibration, record
 
@@ -54,7 +54,7 @@ class Decider:
             if said and (said not in each.careful or said == each.careful[-1]):
                 sure = dict.fromkeys(each.options, 0) | {said: MILLION}
                 found[each.name] = Decision(said, sure, provider="rules")
-        for provider in self._providers:
+        for provider in self._providers():
             if provider.slow and not patience:
                 continue
             # unsure is an answer: only the main model is asked again

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from exo.core.base.errors import ExoError
+
 MILLION = 1_000_000
+MOST = 256  # options of a question
 Kind = Literal["choice", "score", "noul"]
 
 
@@ -88,8 +91,19 @@ def per_million(sure: Mapping[str, float]) -> dict[str, int]:
     return found
 
 
-def choice(name: str, options: Mapping[str, str]) -> Mechanism:
-    """A question of the moment: yes and no make it a yes-or-no question that its name words."""
+def asked(name: str, options: object = None) -> Mechanism:
+    """The question of that name, or one of the moment: yes and no as `options` make it a yes-or-no question
+    that its name words. Raises ExoError for what is none."""
+    what, known = f"decide {name[:40] or '(no name)'}", MECHANISMS.get(name)
+    if options is None or (known and options == dict.fromkeys(known.options, "")):
+        if known:
+            return known
+        names = ", ".join(MECHANISMS)
+        raise ExoError(what, "nothing is known to choose from", f"give options, or ask {names}")
+    if not isinstance(options, dict) or not all(isinstance(each, str) for each in options.values()):
+        raise ExoError(what, "its options are no names with their meanings")
+    if not name.strip() or not 2 <= len(options) <= MOST or not all(map(str.strip, options)):
+        raise ExoError(what, f"a question has a name and 2 to {MOST} options", "name them all")
     if set(options) == {"yes", "no"}:
         return Mechanism(name, {"no": "", "yes": ""}, "noul")
     return Mechanism(name, options)

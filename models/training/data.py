@@ -23,7 +23,6 @@ FILES = {
     "turn.end": "end-of-turn",
 }
 NONE = "oos"  # CLINC150's word for what is no intent of it
-SAMPLE = 12  # sentences of an intent that stands for a kind of request
 CUT = 1200  # sentences of CLINC150 that are also cut off, for the end of a turn
 
 
@@ -91,32 +90,18 @@ def seed(mechanism: str) -> tuple[Rows, Rows]:
     return train, held
 
 
-def borrowed(mechanism: str, clinc: Clinc) -> Rows:
-    """Sentences of CLINC150's training part that show a mechanism's labels."""
-    train = clinc.parts["train"]
-    random = np.random.default_rng(0)
-    if mechanism == "request.kind":
-        kinds = tomllib.loads((OWN / "kinds.toml").read_text())
-        kind_of = {intent: kind for kind, names in kinds.items() for intent in names}
-        rows, left = Rows([], []), dict.fromkeys(kind_of, SAMPLE)
-        for at in random.permutation(len(train.texts)):
-            intent = train.labels[at]
-            if left.get(intent, 0):
-                left[intent] -= 1
-                rows.texts.append(train.texts[at])
-                rows.labels.append(kind_of[intent])
-        return rows
-    if mechanism == "turn.end":
-        rows = Rows([], [])
-        for at in random.permutation(len(train.texts))[:CUT]:
-            words = train.texts[at].split()
-            rows.texts.append(" ".join(words))
-            rows.labels.append("finished")
-            if len(words) > 3:
-                rows.texts.append(" ".join(words[: random.integers(1, len(words))]))
-                rows.labels.append("unfinished")
-        return rows
-    return Rows([], [])
+def cut_off(clinc: Clinc) -> Rows:
+    """Sentences of CLINC150's training part, whole and cut off at some word, for the end of a turn."""
+    train, random = clinc.parts["train"], np.random.default_rng(0)
+    rows = Rows([], [])
+    for at in random.permutation(len(train.texts))[:CUT]:
+        words = train.texts[at].split()
+        rows.texts.append(" ".join(words))
+        rows.labels.append("finished")
+        if len(words) > 3:
+            rows.texts.append(" ".join(words[: random.integers(1, len(words))]))
+            rows.labels.append("unfinished")
+    return rows
 
 
 def _lines(mechanism: str) -> Iterator[tuple[str, str]]:
