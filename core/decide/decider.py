@@ -83,7 +83,7 @@ class Decider:
     def _judged(self, mechanism: Mechanism, raw: Mapping[str, float], provider: str) -> Decision:
         sure = self._calibration.apply(provider, mechanism.name, raw)
         best = max(sure, key=sure.__getitem__)
-        counts = per_million(sure), sure[best] < mechanism.threshold, provider
+        counts = per_million(sure), sure[best] <= mechanism.threshold, provider
         return Decision(best, *counts, raw=per_million(raw))
 
 
