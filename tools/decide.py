@@ -61,7 +61,7 @@ def _lines(ask: Ask) -> int:
         asked: dict[str, Any] = {}
         try:
             asked = _read(line)
-            found = ask(asked.get("mechanism", ""), asked.get("state", ""), asked.get("options"))
+            found = ask(*_checked(asked))
         except ExoError as error:
             found, failed = {"error": str(error)}, 1
         answer = json.dumps({"id": asked.get("id"), **found}, ensure_ascii=False)
@@ -70,7 +70,6 @@ def _lines(ask: Ask) -> int:
 
 
 def _read(line: bytes) -> dict[str, Any]:
-    """{id, mechanism, state, options}; options as a list, a map with meanings, or a text with commas."""
     what = f"read {line.strip()[:80].decode(errors='replace')!r}"
     try:
         asked = json.loads(line)
@@ -78,19 +77,27 @@ def _read(line: bytes) -> dict[str, Any]:
         raise ExoError(what, f"it is no JSON: {error}") from error
     if not isinstance(asked, dict):
         raise ExoError(what, "one JSON object a line is wanted")
-    options = asked.get("options")
+    return asked
+
+
+def _checked(asked: dict[str, Any]) -> tuple[str, str, dict[str, str] | None]:
+    """(mechanism, state, options) of {id, mechanism, state, options}; options as a list, a map with
+    meanings, or a text with commas."""
+    what = f"read line {asked.get('id')!r}"
+    mechanism, state, options = (asked.get(name) for name in ("mechanism", "state", "options"))
+    if not isinstance(mechanism, str) or not isinstance(state, str):
+        raise ExoError(what, "mechanism and state are to be texts")
     if isinstance(options, str):
-        asked["options"] = meanings(options)
+        options = meanings(options)
     elif isinstance(options, list):
         if not all(isinstance(each, str) for each in options) or len(set(options)) < len(options):
             raise ExoError(what, "its options are no texts, or one comes twice")
-        asked["options"] = dict.fromkeys(options, "")
+        options = dict.fromkeys(options, "")
     elif isinstance(options, dict):
-        asked["options"] = {key: each if each is not None else "" for key, each in options.items()}
-    for name in ("mechanism", "state"):
-        if not isinstance(asked.get(name), str):
-            raise ExoError(what, f"its {name} is no text")
-    return asked
+        options = {key: each if each is not None else "" for key, each in options.items()}
+    elif options is not None:
+        raise ExoError(what, "its options are no list, map or text")
+    return mechanism, state, options
 
 
 @contextlib.contextmanager
