@@ -23,6 +23,7 @@ from exo.models.questions import Asked, DecideRequest, FitRequest
 from exo.models.replies import BadRequest
 
 NAME = "exo-decide"
+PACKAGE = Path(__file__).parent  # where the shipped files lie
 KEPT = 1024  # option texts whose vector is remembered, 1.5 MB
 FEWEST = 12  # labels from which a person's own head is tried
 HELD = 4  # every fourth label is held out
@@ -32,7 +33,7 @@ L2 = 1e-3  # towards the shipped head
 class Decider:
     """`own` is the folder of the person's heads; it may be lost, they are made again from the record."""
 
-    def __init__(self, own: Path, shipped: Path = Path(__file__).parent) -> None:
+    def __init__(self, own: Path, shipped: Path = PACKAGE) -> None:
         self._meta = json.loads((shipped / f"{NAME}.json").read_text())
         self._graph = session(shipped / f"{NAME}.onnx", 1)
         self._own = own

@@ -104,6 +104,7 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
                 ("--rounds",),
                 {"type": int, "default": 0, "help": "repetitions (0: the bench's own)"},
             ),
+            (("--data",), {"default": "", "metavar": "PATH", "help": "data that is not ours"}),
         ),
     ),
 }
