@@ -26,6 +26,7 @@ from exo.models.backend import (
     Listener,
     Text,
 )
+from exo.models.questions import decide_request, fit_request
 from exo.models.replies import (
     DONE,
     BadRequest,
@@ -61,6 +62,9 @@ class Routes:
             ("POST", "/v1/prefill"): self._prefill,
             ("POST", "/v1/tokenize"): self._tokenize,
             ("POST", "/v1/embeddings"): self._embeddings,
+            ("POST", "/v1/decide"): self._decide,
+            ("POST", "/v1/systemone"): self._decide,
+            ("POST", "/v1/decide/fit"): self._fit,
             ("POST", "/v1/audio/transcriptions"): self._transcriptions,
             ("POST", "/v1/audio/activity"): self._activity,
             ("POST", "/v1/audio/speech"): self._speech,
@@ -133,6 +137,13 @@ class Routes:
         ]
         usage = {"prompt_tokens": tokens, "total_tokens": tokens, "truncated": cut}
         return json_response({"object": "list", "data": data, "model": model, "usage": usage})
+
+    async def _decide(self, request: Request) -> Response:
+        answers = await self.backend.decide(decide_request(await request.json()))
+        return json_response({"model": "exo-decide", "answers": answers})
+
+    async def _fit(self, request: Request) -> Response:
+        return json_response(await self.backend.fit(fit_request(await request.json())))
 
     async def _transcriptions(self, request: Request) -> Response:
         if request.query.get("stream") == "true":

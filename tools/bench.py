@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib
+import inspect
 import json
 import platform
 import sys
@@ -26,6 +27,7 @@ TABLE = {
     "context": "time to build a request at 10, 1,000 and 10,000 messages",
     "recall": "a search over 1,000, 10,000 and 100,000 notes, its memory; beside FTS5, numpy, sqlite-vec",
     "quality": "what recall finds: an authored set in ten strata, asked of each list, their fusion, all of it",
+    "decide": "a decision: ms, memory, beside sparrow-decider; with --data PATH the figures on CLINC150",
     "ledger": "durable appends beside bare commits, verification beside bare Ed25519, reading",
     "gate": "time to judge a call beside shlex.split alone, and the labelled calls that it gets wrong",
     "panels": "bytes and time of a frame for each kind of panel, on a recorded bus",
@@ -57,7 +59,10 @@ def bench(options: argparse.Namespace) -> int:
     if options.name not in TABLE:
         raise ExoError(f"bench {options.name}", "there is none of that name", "see `exo bench`")
     module = importlib.import_module(f"exo.tools.benches.{options.name}")
-    figures: list[Figure] = list(module.run(options.rounds, _say))
+    more = {"data": options.data} if options.data else {}
+    if more and "data" not in inspect.signature(module.run).parameters:
+        raise ExoError(f"bench {options.name}", "it reads no data", "leave --data out")
+    figures: list[Figure] = list(module.run(options.rounds, _say, **more))
     if options.json:
         print(json.dumps({"bench": options.name, "rows": [asdict(row) for row in figures]}))
     else:

@@ -15,6 +15,10 @@ from exo.core.base.home import Home
 from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.engine import ContextEngine
+from exo.core.decide.calibration import Calibration
+from exo.core.decide.decider import Decider
+from exo.core.decide.live import Decisions
+from exo.core.decide.providers import providers
 from exo.core.decide.rules import plan
 from exo.core.engine.actions import Actions, Approvals
 from exo.core.engine.erase import erase
@@ -121,6 +125,7 @@ class Engine:
             rules,
             closed,
             self._results,
+            self._decisions(home),
         )
         self._turns: dict[str, Turn] = {}
         self._memory: Provider | None = None
@@ -140,6 +145,22 @@ class Engine:
             method = "on_" + name.replace(".", "_")
             if hasattr(self, method):
                 self._handlers[name] = getattr(self, method)
+
+    def _decisions(self, home: Home | None) -> Decisions:
+        def record(facts: dict[str, Any]) -> None:
+            session, turn = facts.pop("session", ""), facts.pop("turn", "")
+            with contextlib.suppress(HomeError), self._hub.commit():  # no turn fails for it
+                id_ = new_id()
+                self.sessions.outbox.put("decision", id_, session, turn, asked=id_, **facts)
+
+        decider = Decider(
+            lambda: providers(self._settings, home.models_socket) if home else [],
+            Calibration(home.cache / "decide" if home else None),
+            record if home else lambda facts: None,
+        )
+        found = Decisions(decider, lambda id_: self._turns[id_].id if id_ in self._turns else "")
+        self.plugins.builtin("decide", found.register)
+        return found
 
     def _remember(self, home: Home) -> Provider:
         def opens() -> Memory:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError, StorageError
 from exo.core.context.builder import shorten
 from exo.core.context.engine import ContextEngine
+from exo.core.decide.live import Decisions
 from exo.core.decide.rules import Plan
 from exo.core.engine.actions import Actions
 from exo.core.engine.calls import read_calls
@@ -97,6 +98,7 @@ class Loop:
     _rules: Rules
     _closed: tuple[Path, ...] = ()
     _results: Path | None = None
+    _decisions: Decisions | None = None
 
     def accept(self, turn: Turn, message: str, waiting: Waiting | None = None) -> None:
         """Make the person's words durable: message, events, running mark in one FULL commit."""
@@ -145,8 +147,12 @@ class Loop:
             said = "\n".join(result.text for result in results)
             self._store(turn, Message(new_id(), "assistant", said))
             return "end"
-        turn.recalled = await self._slots.recall(turn.session, turn.text)
-        if turn.recalled.answer and plan.kind == "question":
+        deep = False
+        if self._decisions is not None:
+            question, deep = await self._decisions.read(turn.session, turn.id, turn.text)
+            turn.kind = "question" if question else plan.kind
+        turn.recalled = await self._slots.recall(turn.session, turn.text, deep)
+        if turn.recalled.answer and turn.kind == "question":
             self._store(turn, Message(new_id(), "assistant", turn.recalled.answer))
             return "end"
         code, why = "rounds", f"stopped after {self._rules.rounds} rounds of tools"

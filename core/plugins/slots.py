@@ -68,8 +68,10 @@ class Slots:
         value = await self._call("memory", "artifacts", session, at)
         return value if isinstance(value, dict) else {}
 
-    async def recall(self, session: str, text: str) -> Remembered:
-        value = await self._call("memory", "recall", session, text)
+    async def recall(self, session: str, text: str, deep: bool = False) -> Remembered:
+        """`deep` where much that is known bears on it: a provider without that method does as always."""
+        deep = deep and hasattr(self._registry.slots.get("memory"), "recall_deep")
+        value = await self._call("memory", "recall_deep" if deep else "recall", session, text)
         if isinstance(value, str):
             return Remembered(value)
         return value if isinstance(value, Remembered) else Remembered()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EMBEDDED = 16  # texts embedded at once, between which a recall may come
+DEEP = 16  # hits where an overview is asked for
 PAUSE = 30.0  # seconds until a model that does not embed is asked again
 _ABOUT_ME = re.compile(
     r"\b(?:i|me|my|mine|myself|we|us|our|ours|ich|mich|mir|mein\w*|wir|uns|unser\w*)\b", re.I
@@ -161,8 +162,11 @@ class Provider:
     async def artifacts(self, session: str, at: int) -> dict[str, str]:
         return await self.run(lambda memory: memory.artifacts.all(at))
 
-    async def recall(self, session: str, text: str) -> Remembered:
-        found = await self.run(lambda memory: memory.recall(text))
+    async def recall_deep(self, session: str, text: str) -> Remembered:
+        return await self.recall(session, text, k=DEEP, budget=DEEP * 60)
+
+    async def recall(self, session: str, text: str, **more: Any) -> Remembered:
+        found = await self.run(lambda memory: memory.recall(text, **more))
         if found.abstain or not found.hits:
             return Remembered()
         answer, best = "", found.hits[0]

@@ -117,7 +117,9 @@ def test_every_command_has_an_answer_and_the_later_ones_say_unsupported(run: Run
         live = set((await bench.call("hello", protocol=1, client="t"))["capabilities"])
         assert live - {"events.subscribe"} == set(bench.engine._handlers)
         rows = (await bench.call("command.list"))["commands"]  # what command.run runs
-        assert [row["name"] for row in rows] == ["cancel", "plugins"]
+        assert [row["name"] for row in rows] == ["cancel", "decide", "plugins"]
+        row = rows[-1]
+        assert row["name"] == "plugins"
         bodies = {
             "session.fork": {"session": "s"},
             "session.undo": {"session": "s"},
