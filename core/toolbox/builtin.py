@@ -13,6 +13,7 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.files import make_folder, write_atomic
 from exo.core.base.settings import Settings
+from exo.core.decide.when import read_time
 from exo.core.plugins.hooks import Decision, approve
 from exo.core.plugins.registry import Channels, PluginContext
 from exo.core.toolbox import files, schedule, shell, web
@@ -82,7 +83,7 @@ class Builtin:
     ) -> str:
         """Remind the person at a time, once or again and again."""
         filled(text)
-        when = schedule.read_time(at, self.clock.local())
+        when = read_time(at, self.clock.local())
         timer = self.timers.remind(context.session, when, text, repeat or "")
         due, again = self.clock.local(timer.due), f", {repeat}" if repeat else ""
         return f"Reminder set for {due:%A}, {due.day} {due:%B %Y, %H:%M} ({due:%Z}){again}: {text}"
