@@ -1,4 +1,4 @@
-"""When a person means: one small grammar of times for all languages, whose words are data (language.py).
+"""When a person means: one small grammar of times for all languages, whose words are data (tongue.py).
 Pure: knows the clock that it is given.
 
 A sentence is read as chains of pieces that stand side by side (a day, a time, a part of the day, a repeat,
@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import lru_cache
 
 from exo.core.base.errors import ExoError
-from exo.core.decide.language import NAMES, Language, fold, language
+from exo.core.decide.tongue import NAMES, Language, fold, language
 from exo.core.toolbox.schedule import following
 
 FAR = 9000  # the last year; past 9999 there are no dates to count on with
@@ -64,7 +64,7 @@ def _forms(tongue: Language) -> list[_Form]:
     for name, rows in forms.items():
         kind, more = name.removeprefix("more_"), name.startswith("more_")
         for row in rows:
-            form, plus, sign, *_ = [row, 0, 0] if isinstance(row, str) else [*row, 0]
+            form, plus, sign = (row, 0, 0) if isinstance(row, str) else (*row, 0)[:3]
             found.append((kind, tongue.pattern(form), plus, sign, more))
     return found
 
@@ -155,7 +155,12 @@ def _choose(chains: list[_Chain], line: str) -> list[_Chain]:
         return []
     for other in strong[:1] + strong[-1:]:
         day, clock = {"date", "repeat"}, {"clock", "part"}
-        halves = first.kinds <= day and other.kinds <= clock or first.kinds <= clock and other.kinds <= day
+        halves = (
+            first.kinds <= day
+            and other.kinds <= clock
+            or first.kinds <= clock
+            and other.kinds <= day
+        )
         if halves and other is not first and (other.start == 0 or at_end):
             return [first, other]
     return [first]
@@ -218,7 +223,11 @@ def _dated(
     date, year, month = int(said["date"]), said.get("year"), said.get("month")
     for ahead in range(0, 96, 12 if month else 1):
         turn = wall.year * 12 + wall.month - 1 + ahead if not month else 0
-        when = (int(year or wall.year + ahead // 12), int(month)) if month else (turn // 12, turn % 12 + 1)
+        when = (
+            (int(year or wall.year + ahead // 12), int(month))
+            if month
+            else (turn // 12, turn % 12 + 1)
+        )
         try:
             at = midnight.replace(when[0], when[1], date) + clock
         except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -15,8 +16,9 @@ from exo.core.base.home import Home
 from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.engine import ContextEngine
-from exo.core.decide.rules import plan
+from exo.core.decide.rules import Past, Plan, plan
 from exo.core.engine.actions import Actions, Approvals
+from exo.core.engine.commands import Commands
 from exo.core.engine.erase import erase
 from exo.core.engine.loop import Loop, Rules, Turn
 from exo.core.engine.sessions import Sessions, Waiting, check_count, check_id, lost, new_id, spoken
@@ -94,6 +96,8 @@ class Engine:
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
         self.context = ContextEngine(database, hub, model, settings, clock, lambda: local("aux"))
+        commands = Commands(self.sessions, hub, self.context, self._timers)
+        self.plugins.builtin("commands", commands.register)
         rules = Rules(
             settings.count("turn.rounds"),
             settings.count("turn.retries"),
@@ -105,7 +109,7 @@ class Engine:
             model,
             Actions(self.tools, self._registry.hooks, self._approvals),
             self._slots,
-            plan,
+            self._plan,
             self.context,
             opening(prompts),
             rules,
@@ -322,6 +326,9 @@ class Engine:
             self._loop.accept(turn, message)
             self._run(turn)
             return schema.TurnSendResult(True, turn.id)
+        if [name for name, _ in self._plan(text, None).calls] == ["stop"]:
+            running.interrupt()
+            body = dataclasses.replace(body, mode="queue")
         if body.mode not in ("steer", "queue"):
             why = "a turn runs in this session"
             raise refused("turn_running", "send a turn", f"{why}; send it as steer or queue")
@@ -343,6 +350,9 @@ class Engine:
     async def on_approval_respond(self, body: schema.ApprovalRespond) -> schema.Nothing:
         self._approvals.respond(body.request, body.choice, body.by or "client")
         return schema.Nothing()
+
+    def _plan(self, text: str, past: Past | None) -> Plan:
+        return plan(text, self._clock.local(), past)
 
     def _run(self, turn: Turn) -> None:
         self._turns[turn.session] = turn

@@ -20,9 +20,10 @@ from typing import Any, Literal
 from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError, StorageError
 from exo.core.context.builder import shorten
 from exo.core.context.engine import ContextEngine
-from exo.core.decide.rules import Plan
+from exo.core.decide.rules import Past, Plan
 from exo.core.engine.actions import Actions
 from exo.core.engine.calls import read_calls
+from exo.core.engine.commands import past
 from exo.core.engine.deltas import Joiner
 from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, title_of
 from exo.core.plugins.slots import Remembered, Slots
@@ -64,6 +65,7 @@ class Turn:
     message: str = ""  # id of the reply that is being written
     said: str = ""  # its text so far
     reply: str = ""  # the last whole text of the assistant
+    language: str = "en"  # of a command's answer
     recalled: Remembered = Remembered()  # what the memory provider knows to this message
     failures: dict[str, int] = field(default_factory=dict)  # call -> rounds in a row
     joiners: list[Joiner] = field(default_factory=list)
@@ -91,7 +93,7 @@ class Loop:
     _model: Model
     _actions: Actions
     _slots: Slots
-    _plan: Callable[[str], Plan]
+    _plan: Callable[[str, Past | None], Plan]
     _context: ContextEngine
     _opening: list[dict[str, Any]]
     _rules: Rules
@@ -137,15 +139,19 @@ class Loop:
         self._write_end(turn, "error", ExoError(what, do="ask again", code="restarted"))
 
     async def _answer(self, turn: Turn) -> StopReason:
-        plan = self._plan(turn.text)
-        turn.kind = plan.kind
+        before = past(self._sessions.messages(turn.session))
+        plan = self._plan(turn.text, before)
+        turn.kind, turn.language = plan.kind, plan.language
         if plan.calls:
             calls = [Call(new_id(), name, args) for name, args in plan.calls]
             results = await self._round(turn, new_id(), "", calls, {})
             said = "\n".join(result.text for result in results)
             self._store(turn, Message(new_id(), "assistant", said))
             return "end"
-        turn.recalled = await self._slots.recall(turn.session, turn.text)
+        if plan.said:
+            self._store(turn, Message(new_id(), "assistant", plan.said))
+            return "end"
+        turn.recalled = await self._slots.recall(turn.session, plan.query or turn.text)
         if turn.recalled.answer and plan.kind == "question":
             self._store(turn, Message(new_id(), "assistant", turn.recalled.answer))
             return "end"
@@ -263,13 +269,15 @@ class Loop:
         try:
             for call in calls:
                 fault = faults.get(call.id, "")
-                results.append(await self.act(turn.session, call, turn.id, fault))
+                results.append(await self.act(turn.session, call, turn.id, fault, turn.language))
         finally:
             results += [lost(call) for call in calls[len(results) :]]
             self._store(turn, Message(new_id(), "tool", "", results=results))
         return results
 
-    async def act(self, session: str, call: Call, turn: str = "", fault: str = "") -> ToolResult:
+    async def act(
+        self, session: str, call: Call, turn: str = "", fault: str = "", language: str = "en"
+    ) -> ToolResult:
         """Run a call through hooks and approvals; with a `fault` it is not made. Only a call of a turn
         is told of by events; every call goes into the record."""
         key = f"{turn or new_id()}:{call.id}"
@@ -282,7 +290,7 @@ class Loop:
                 add(session, schema.ToolStarted(turn, call.id, call.tool, call.args, risk))
         result, spent = ToolResult(call.id, False, fault), 0
         if not fault:
-            result, spent = await self._run(session, call)
+            result, spent = await self._run(session, call, language)
         with self._hub.commit() as add:
             text = result.text[:RECORDED]
             put("outcome", f"{key}:outcome", session, turn, call=call.id, ok=result.ok, text=text)
@@ -290,7 +298,7 @@ class Loop:
                 add(session, schema.ToolCompleted(call.id, result.ok, result.text, spent))
         return result
 
-    async def _run(self, session: str, call: Call) -> tuple[ToolResult, int]:
+    async def _run(self, session: str, call: Call, language: str) -> tuple[ToolResult, int]:
         """(result, milliseconds). Output may come from the worker thread of the tool."""
         loop = asyncio.get_running_loop()
 
@@ -304,7 +312,7 @@ class Loop:
 
         cwd = self._sessions.cwd(session)
         toolsets = self._sessions.toolsets(session)
-        context = Context(session, cwd, emit, self._results, self._closed, toolsets)
+        context = Context(session, cwd, emit, self._results, self._closed, toolsets, language)
         outcome = await self._actions.run(call, context)
         await asyncio.sleep(0)  # output that is on its way stands before the result
         return outcome

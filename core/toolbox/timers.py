@@ -73,6 +73,18 @@ class Timers:
         rows: list[Any] = self._database.rows(f"SELECT {_COLUMNS} FROM timers ORDER BY due, id")
         return [Timer(*row) for row in rows]
 
+    def newest(self, session: str) -> list[Timer]:
+        """The one that was set last in this session, if it is still to ring."""
+        query = f"SELECT {_COLUMNS} FROM timers WHERE session = ? ORDER BY rowid DESC LIMIT 1"
+        rows: list[Any] = self._database.rows(query, session)
+        return [Timer(*row) for row in rows]
+
+    def cancel(self, timers: list[Timer]) -> None:
+        """Let these not ring. Raises StorageError."""
+        with self._database.transaction(durable=True) as link:
+            link.executemany("DELETE FROM timers WHERE id = ?", [(each.id,) for each in timers])
+        self._changed.set()
+
     def _save(self, timer: Timer) -> Timer:
         with self._database.transaction(durable=True) as link:
             query = f"INSERT INTO timers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"

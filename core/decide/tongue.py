@@ -90,6 +90,6 @@ def language(name: str) -> Language:
     return Language(name)
 
 
-def told(name: str, text: str, **facts: Any) -> str:
+def told(name: str, text: str, /, **facts: Any) -> str:
     """A text of an answer in this language."""
     return language(name).say[text].format(**facts)
