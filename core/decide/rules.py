@@ -81,6 +81,16 @@ def about_person(text: str) -> str:
     return ""
 
 
+def asks(text: str) -> str:
+    """The language of a question that wants to know a fact; "" for advice and for no question."""
+    line = fold(" ".join(text.split()))
+    for name in NAMES:
+        asked, _, advice = _about(language(name))
+        if asked.match(line) and not advice.search(line):
+            return name
+    return ""
+
+
 @lru_cache
 def _about(tongue: Language) -> tuple[re.Pattern[str], ...]:
     rows = tongue.data["about"]

@@ -29,12 +29,14 @@ from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, tit
 from exo.core.plugins.slots import Remembered, Slots
 from exo.core.protocol import schema
 from exo.core.protocol.schema import Call, Error, Message, Notice, ToolResult, Usage
+from exo.core.retrieve.words import sought
 from exo.core.router.model import Done, Model, Request, Text
 from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context
 
 REPEATS = 3  # the same failing call in so many rounds in a row ends the turn
 SHRINKS = 4  # halvings of a request that the model finds too long
+MEANT = 12  # messages that a question may be about
 RECORDED = 4000  # characters of a tool's result that the record keeps
 
 StopReason = Literal["end", "length", "interrupted", "rounds", "error"]
@@ -152,8 +154,11 @@ class Loop:
             self._store(turn, Message(new_id(), "assistant", plan.said))
             return "end"
         turn.recalled = await self._slots.recall(turn.session, plan.query or turn.text)
-        if turn.recalled.answer and plan.kind == "question":
-            self._store(turn, Message(new_id(), "assistant", turn.recalled.answer))
+        answer, nothing = turn.recalled.answer, turn.recalled.nothing
+        if nothing and not self._mentioned(turn, plan.query or turn.text):
+            answer, turn.recalled = nothing, Remembered()
+        if answer and plan.kind == "question":
+            self._store(turn, Message(new_id(), "assistant", answer))
             return "end"
         code, why = "rounds", f"stopped after {self._rules.rounds} rounds of tools"
         for _ in range(self._rules.rounds):
@@ -178,6 +183,11 @@ class Loop:
                 break
         self._hub.publish(turn.session, Notice("warning", code, why))
         return "rounds"
+
+    def _mentioned(self, turn: Turn, query: str) -> bool:
+        """Whether the conversation itself may hold the answer."""
+        said = [m.text for m in self._sessions.messages(turn.session)[-MEANT:] if m.role == "user"]
+        return any(set(sought(query)) & set(sought(text)) for text in said[:-1])
 
     async def _ask(self, turn: Turn) -> Done:
         """One model call, retried and shrunk only while nothing was shown. Text goes out as it comes;

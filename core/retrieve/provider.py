@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
+from exo.core.decide.rules import about_person, asks
+from exo.core.decide.tongue import told
 from exo.core.engine.outbox import Outbox
 from exo.core.plugins.registry import PluginContext, spec_of
 from exo.core.plugins.slots import Remembered
@@ -27,10 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EMBEDDED = 16  # texts embedded at once, between which a recall may come
 PAUSE = 30.0  # seconds until a model that does not embed is asked again
-_ABOUT_ME = re.compile(
-    r"\b(?:i|me|my|mine|myself|we|us|our|ours|ich|mich|mir|mein\w*|wir|uns|unser\w*)\b", re.I
-)
-_GERMAN = re.compile(r"\b(?:ich|mich|mir|mein\w*|wir|uns|unser\w*|ist|wie|was|wo|wer|wann)\b", re.I)
 
 
 class Provider:
@@ -160,13 +158,13 @@ class Provider:
 
     async def recall(self, session: str, text: str) -> Remembered:
         found = await self.run(lambda memory: memory.recall(text))
-        if found.abstain or not found.hits:
-            return Remembered()
-        answer, best = "", found.hits[0]
-        if found.strong and best.kind == "node" and best.trust == "self" and _ABOUT_ME.search(text):
-            told = "Du hast mir gesagt" if _GERMAN.search(text) else "You told me"
-            answer = f"{told}: {best.text}"
-        return Remembered(found.block, tuple(hit.id for hit in found.hits), answer)
+        name = about_person(text) or (asks(text) if found.ours or found.answer else "")
+        ids = tuple(hit.id for hit in found.hits)
+        if found.answer and name:
+            answer = told(name, "told", text=found.answer.text)
+            return Remembered(found.block, (found.answer.id,), answer)
+        block, ids = (found.block, ids) if found.hits and not found.abstain else ("", ())
+        return Remembered(block, ids, nothing=told(name, "nothing") if name else "")
 
     def tools(self) -> list[ToolSpec]:
         offers = (self.tool_recall, self.tool_remember, self.tool_why, self.tool_forget)
