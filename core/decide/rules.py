@@ -129,13 +129,19 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
     args: dict[str, Any] = dict(row.get("args", {}))
     for group in found.re.groupindex:
         start, end = found.span(group)
-        if start >= 0 and group not in ("number", "percent"):
-            args[group.rstrip("2")] = line[start:end].strip()
-    if "number" in found.re.groupindex:  # up to ten it is of ten, else of a hundred
-        value = tongue.value("number", found["number"])
-        args["value"] = min(100, round(value if found["percent"] or value > 10 else value * 10))
+        name, word = group.rstrip("234"), line[start:end].strip()
+        if start < 0 or name == "percent":
+            continue
+        if name == "span":
+            args["seconds"] = tongue.seconds(fold(word))
+        elif name in ("number", "level"):  # up to ten it is of ten, else of a hundred
+            value = tongue.value(name, fold(word))
+            whole = name == "level" or group != "number" or found["percent"] or value > 10
+            args["value"] = min(100, round(value if whole else value * 10))
+        else:
+            args[name] = word
     if "what" in args:
-        args["what"] = "timer" if fold(args["what"]) in ("timer", "temporizador") else "reminder"
+        args["what"] = "timer" if fold(args["what"]) in tongue.data["timer"]["names"] else "reminder"
     if row["tool"] == "remember":  # a sentence of its own
         args["text"] = args["text"][:1].upper() + args["text"][1:]
     return row["tool"], args
@@ -178,7 +184,7 @@ def timer_args(seconds: float, label: str = "") -> dict[str, Any]:
 
 def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     rows = tongue.data["reminder"]
-    for form in [*rows["said"], *rows["alarm"]]:
+    for form in [*rows["said"], *rows["alarm"], *rows["weak"]]:
         found = re.fullmatch(form, low)
         if found is None:
             continue
@@ -193,14 +199,18 @@ def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> 
             if wakes and tongue.pattern("{span}").fullmatch(fold(body)):
                 args = timer_args(tongue.seconds(fold(body)), tongue.say["alarm"])
                 return Plan("command", [("timer", args)], language=tongue.name)
-            if not wakes and re.match(rows["ask"], fold(body)):
+            if form in rows["said"] and re.match(rows["ask"], fold(body)):
                 return Plan("command", said=tongue.say["when"], language=tongue.name)
             continue
         text = when.rest.strip(" ,.!?:")
-        if lead := re.match(rows["lead"], fold(text)):
-            text = text[lead.end() :].strip(" ,.!?:")
+        lead = re.match(rows["lead"], fold(text))
+        if lead is None and form in rows["weak"]:
+            continue
+        text = text[lead.end() if lead else 0 :].strip(" ,.!?:")
         if wakes and re.fullmatch(rf"(?:(?:{rows['filler']})\b ?)*", fold(text)):
             text = tongue.say["alarm"]
+            if when.parts == {"span"}:
+                return Plan("command", [("timer", timer_args(when.seconds))], language=tongue.name)
         if text and not text.isdigit():
             return Plan("command", [reminder_call(when, text)], language=tongue.name)
     return None

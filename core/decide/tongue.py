@@ -81,7 +81,8 @@ class Language:
             said = found.groupdict()
             table = "fraction" if said["fraction"] else "number"
             count = self.value(table, said[table]) + (bool(said["extra"]) + bool(said["half"])) / 2
-            total += count * self.value("unit", said["unit"])
+            unit = self.value("unit", said["unit"])
+            total += count * unit + float(re.sub(r"\D", "", said["tail"] or "0")) * unit / 60
         return total
 
 

@@ -45,7 +45,7 @@ class Builtin:
 
         offer("assistant", self.time, self.timer, self.reminder, self.note)
         offer(HIDDEN, self.list_timers, name="timers")
-        offer(HIDDEN, self.cancel)
+        offer(HIDDEN, self.cancel, self.add_time)
         offer("files", files.read_file, files.list_dir)
         offer("files", files.search_files, timeout=0)
         offer("files", files.write_file, files.edit_file, files.apply_patch, risk="medium")
@@ -118,6 +118,16 @@ class Builtin:
         self.timers.cancel(rows)
         names = [each.label or told(context.language, "untitled") for each in rows]
         return told(context.language, "cancelled", what=", ".join(names))
+
+    async def add_time(self, context: Context, seconds: Seconds) -> str:
+        """Let the timer that was set last ring later."""
+        rows = [each for each in reversed(self.timers.pending()) if not each.first]
+        rows = [each for each in self.timers.newest(context.session) if each in rows] or rows
+        if not rows:
+            return told(context.language, "no_timer")
+        self.timers.cancel(rows[:1])
+        left = (rows[0].due - self.clock.now_ms()) / 1000
+        return await self.timer(context, max(1, left + seconds), rows[0].label)
 
     def _numbered(self, rows: list[Timer], language: str) -> list[str]:
         lines = []

@@ -21,7 +21,7 @@ from typing import Any
 
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
-from exo.core.decide.rules import Plan, about_person, plan
+from exo.core.decide.rules import Plan, plan
 from exo.core.decide.tongue import NAMES, told
 from exo.core.engine.engine import Engine
 from exo.core.engine.sessions import open_database
@@ -101,8 +101,9 @@ def judge(row: dict[str, Any]) -> tuple[str, bool]:
         return shown, not made.calls and not made.said
     if row["tool"] == "recall":
         asked = made.calls[0][1].get("query", "") if made.calls else row["text"]
-        hit = made.calls[0][0] == "recall" if made.calls else bool(about_person(row["text"]))
-        return f"{shown} {about_person(row['text'])}", hit and row["args"]["query"] in asked.lower()
+        # every question that is no command is put to recall before any model
+        hit = made.calls[0][0] == "recall" if made.calls else made.kind == "question"
+        return shown, hit and row["args"]["query"] in asked.lower()
     return shown, len(made.calls) == 1 and _same(row, *made.calls[0])
 
 
@@ -112,6 +113,8 @@ def _same(row: dict[str, Any], tool: str, args: dict[str, Any]) -> bool:
         return want.get("action") in ("left", "list")
     if tool == "cancel":
         return want.get("action") == "cancel" and args["what"] == row["tool"]
+    if tool == "add_time":
+        tool, args = "timer", args | {"action": "add"}
     if tool == "device":
         tool, args = _device(**args)
     if tool == "forget":
