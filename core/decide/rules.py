@@ -204,13 +204,15 @@ def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> 
             continue
         text = when.rest.strip(" ,.!?:")
         lead = re.match(rows["lead"], fold(text))
-        if lead is None and form in rows["weak"]:
+        if form in rows["weak"] and not re.match(rows["weak_lead"], fold(text)):
             continue
         text = text[lead.end() if lead else 0 :].strip(" ,.!?:")
         if wakes and re.fullmatch(rf"(?:(?:{rows['filler']})\b ?)*", fold(text)):
             text = tongue.say["alarm"]
             if when.parts == {"span"}:
                 return Plan("command", [("timer", timer_args(when.seconds))], language=tongue.name)
+        elif wakes and lead is None:
+            continue
         if text and not text.isdigit():
             return Plan("command", [reminder_call(when, text)], language=tongue.name)
     return None
