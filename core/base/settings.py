@@ -48,6 +48,7 @@ TABLE = (
     Setting("approval.timeout", 120.0, "s", "a question unanswered this long is denied", 1, 86400),
     Setting("hook.timeout", 5.0, "s", "a plugin's hook that takes so long is passed over", 0.1, 60),
     Setting("plugins.off", "", "", "plugins that are not loaded, with commas"),
+    Setting("reply.lines", 3, "lines", "of what is known, shown in one answer at most", 1, 50),
     Setting("reply.tokens", 200, "tokens", "length of a reply at most", 8, 8192),
     Setting("context.tail", 12, "messages", "messages sent word for word", 2, 1000),
     Setting("context.window", 0, "tokens", "window of a request (0: the model's)", 0, 10_000_000),

@@ -97,6 +97,7 @@ def _also(rest: str, tongue: Language, now: datetime.datetime, said: str) -> rul
         if found := re.search(rows[form], low):
             start, end = found.span("old")
             meant = f"{said[:start]}{rest.strip(' ?')}{said[end:]}"
+            meant = re.sub(r"\b(\w+) \1\b", r"\1", meant)  # "of" stands in both
             again = rules.command(meant, tongue, now)
             return again or rules.Plan("question", query=meant, language=tongue.name)
     return None

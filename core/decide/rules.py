@@ -141,7 +141,9 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
         else:
             args[name] = word
     if "what" in args:
-        args["what"] = "timer" if fold(args["what"]) in tongue.data["timer"]["names"] else "reminder"
+        args["what"] = (
+            "timer" if fold(args["what"]) in tongue.data["timer"]["names"] else "reminder"
+        )
     if row["tool"] == "remember":  # a sentence of its own
         args["text"] = args["text"][:1].upper() + args["text"][1:]
     return row["tool"], args

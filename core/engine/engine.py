@@ -147,7 +147,9 @@ class Engine:
                 self._hub.publish(None, Notice("warning", code, text))
 
         outbox = self.sessions.outbox
-        return Provider(home, opens, outbox, said, lambda: not self._turns, tell, self._erased)
+        lines = self._settings.count("reply.lines")
+        more = (tell, self._erased, lines)
+        return Provider(home, opens, outbox, said, lambda: not self._turns, *more)
 
     async def _erased(self, needles: Needles) -> None:
         """Take what is forgotten out of the conversations, and out of what memory holds of them."""

@@ -20,11 +20,13 @@ from exo.core.decide.tongue import told
 from exo.core.engine.outbox import Outbox
 from exo.core.plugins.registry import PluginContext, spec_of
 from exo.core.plugins.slots import Remembered
+from exo.core.retrieve.answer import KNOWN, NEAR
 from exo.core.retrieve.forget import Needles, forget, resume
 from exo.core.toolbox.registry import Context, ToolSpec
 
 if TYPE_CHECKING:
     from exo.core.retrieve.memory import Memory
+    from exo.core.retrieve.pack import Hit
 
 T = TypeVar("T")
 EMBEDDED = 16  # texts embedded at once, between which a recall may come
@@ -34,7 +36,7 @@ PAUSE = 30.0  # seconds until a model that does not embed is asked again
 class Provider:
     """`opens` makes the memory, in its thread; `said` is what a session's person said last; `quiet` is
     whether nobody waits for a model; `tell` shows a warning; `erased` takes what is forgotten out of the
-    conversations."""
+    conversations; `lines` is how many beliefs an answer shows."""
 
     def __init__(
         self,
@@ -45,9 +47,10 @@ class Provider:
         quiet: Callable[[], bool],
         tell: Callable[[str, str], None],
         erased: Callable[[Needles], Coroutine[Any, Any, None]],
+        lines: int = 3,
     ) -> None:
         self._home, self._opens, self._outbox, self._said = home, opens, outbox, said
-        self._erased = erased
+        self._erased, self._lines = erased, lines
         self._quiet, self._tell = quiet, tell
         self._thread = ThreadPoolExecutor(1, "memory")
         self._memory: Memory | None = None
@@ -174,10 +177,10 @@ class Provider:
             for name, function in named.items()
         ]
 
-    async def tool_recall(self, query: str) -> str:
+    async def tool_recall(self, context: Context, query: str) -> str:
         """Search what is known about the person and what they saved."""
-        found = await self.run(lambda memory: memory.recall(query))
-        return found.block if found.hits and not found.abstain else "Nothing is known about that."
+        found = await self.run(lambda memory: memory.recall(query, k=self._lines))
+        return found.block or told(context.language, "none_known")
 
     async def tool_remember(self, context: Context, text: str) -> str:
         """Remember something that the person said about themselves."""
@@ -191,12 +194,27 @@ class Provider:
             return memory.remember(text, channel, [source] if source else [])
 
         kept = await self.run(work)
-        return f"I will remember: {text.strip()} [{kept['id']}]"
+        return told(context.language, "remember", text=text.strip(), id=kept["id"])
 
     async def tool_forget(self, context: Context, id: str) -> str:
-        """Forget something for good, by its id."""
-        gone = (await self.query("forget", {"id": id, "session": context.session}))["forgotten"]
-        return f"Forgotten, {len(gone)} entries of the record."
+        """Forget something for good, by its id, or by words that only one belief fits."""
+
+        def meant(memory: Memory) -> list[Hit]:
+            if memory.store.entry_of(id):
+                return []
+            nodes = [h for h in memory.recall(id).hits if h.kind == "node" and h.score >= KNOWN]
+            close = [h for h in nodes if h.score > nodes[0].score - NEAR]
+            if not nodes:
+                raise ExoError(f"forget {id!r}", told(context.language, "none_known"))
+            return close[: self._lines]
+
+        found = await self.run(meant)
+        if len(found) > 1:
+            lines = [told(context.language, "which"), *(f"[{h.id}] {h.text}" for h in found)]
+            return "\n".join(lines)
+        wanted = {"id": found[0].id if found else id, "session": context.session}
+        gone = (await self.query("forget", wanted))["forgotten"]
+        return told(context.language, "forgotten", count=len(gone))
 
     async def tool_why(self, id: str) -> str:
         """Say where a belief comes from."""
