@@ -49,7 +49,7 @@ class Plan:
 
 
 _QUESTION = re.compile(
-    r"\?\s*$|^\W*(?:who|what|when|where|why|how|which|is|are|do|does|did|can|could|wer|was|wann|wo|warum|wie"
+    r"\?\s*$|^\W*(?:who|what|when|where|why|how|which|is|are|do|does|did|can|could|wer|was|wann|wo\w{0,4}|warum|wie"
     r"|welche[rs]?|que|quien|cuando|donde|como|cual)\b",
 )
 

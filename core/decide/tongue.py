@@ -5,6 +5,7 @@ what was said."""
 
 from __future__ import annotations
 
+import datetime
 import re
 import tomllib
 import unicodedata
@@ -94,3 +95,17 @@ def language(name: str) -> Language:
 def told(name: str, text: str, /, **facts: Any) -> str:
     """A text of an answer in this language."""
     return language(name).say[text].format(**facts)
+
+
+def moment(at: datetime.datetime, language: str, repeat: str = "") -> dict[str, str]:
+    """The parts of a time as a person says them."""
+    facts = {
+        "weekday": told(language, "weekdays").split()[at.weekday()],
+        "month": told(language, "months").split()[at.month - 1],
+        **{"day": str(at.day), "year": str(at.year)},
+        **{"time": f"{at:%H:%M}", "zone": f"{at:%Z}", "again": ""},
+    }
+    if repeat:
+        words = dict(each.split("=") for each in told(language, "repeats").split(";"))
+        facts["again"] = f", {words[repeat]}"
+    return facts | {"date": told(language, "date", **facts)}

@@ -16,8 +16,16 @@ from exo.core.retrieve.words import plain, sought, tongue
 
 ENOUGH = 0.8  # score of a belief that answers by itself (README.md says how it was found)
 NEAR = 0.1  # what is so close to the best may answer in its place
-LATELY = 0.7  # score of what may answer how things are now
-_KINDS = ("age", "money", "often", "number", "time", "name")  # the first that is asked for counts
+LATELY = 0.7  # the same where what is asked for is there, and of what may tell how things are now
+_KINDS = (
+    "birthday",
+    "age",
+    "money",
+    "often",
+    "number",
+    "time",
+    "name",
+)  # the first that is asked for counts
 KNOWN = 0.5  # score at which a question is about the person's own world
 _NAME = re.compile(r"(?<![.!?] )(?<!^)(?<!\w)[A-ZÄÖÜÉÁÍÓÚÑ][\w-]+")
 # the first word of a sentence, where what follows makes it a name
@@ -35,9 +43,10 @@ def choose(query: str, found: Sequence[Candidate]) -> Candidate | None:
     alone = len(sought(query)) < 2 and re.search(rows["subject"], line)
     kinds = [kind for kind in _KINDS if re.search(rows[kind], line)]
     best = max((each.score for each in found), default=0.0)
-    if best < ENOUGH:
+    enough = LATELY if kinds and not now else ENOUGH
+    if best < enough:
         return None
-    least = LATELY if now else max(ENOUGH, best - NEAR)
+    least = LATELY if now else max(enough, best - NEAR)
     fits = [
         each
         for each in found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import re
 import sys
 from collections.abc import Callable, Coroutine
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.decide.rules import about_person, asks
-from exo.core.decide.tongue import told
+from exo.core.decide.tongue import fold, language, moment, told
 from exo.core.engine.outbox import Outbox
 from exo.core.plugins.registry import PluginContext, spec_of
 from exo.core.plugins.slots import Remembered
@@ -164,8 +165,7 @@ class Provider:
         name = about_person(text) or (asks(text) if found.ours or found.answer else "")
         ids = tuple(hit.id for hit in found.hits)
         if found.answer and name:
-            answer = told(name, "told", text=found.answer.text)
-            return Remembered(found.block, (found.answer.id,), answer)
+            return Remembered(found.block, (found.answer.id,), _told(name, found.answer))
         block, ids = (found.block, ids) if found.hits and not found.abstain else ("", ())
         return Remembered(block, ids, nothing=told(name, "nothing") if name else "")
 
@@ -221,6 +221,14 @@ class Provider:
         found = await self.run(lambda memory: memory.why(id))
         lines = [f"{each['kind']} {each['id'][:12]}: {each['text']}" for each in found["evidence"]]
         return "\n".join([found["title"] or id, *lines])
+
+
+def _told(name: str, hit: Hit) -> str:
+    """A belief as an answer, with its day where the words count from it ("today")."""
+    if not re.search(language(name).data["expects"]["dated"], fold(hit.text)):
+        return told(name, "told", text=hit.text)
+    day = datetime.datetime.fromtimestamp(hit.ts / 1000, datetime.UTC)
+    return told(name, "told_on", text=hit.text, date=moment(day, name)["date"])
 
 
 def _embed_some(memory: Memory) -> tuple[int, int]:

@@ -122,6 +122,7 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
             text=text if each.pinned or len(text) <= LONGEST else (each.piece or text)[:LONGEST],
             summary=document.summary,
             url=document.url,
+            ts=document.ts,
         )
         # of a belief and a note that say one thing, the belief: it is what has evidence
         if (kept := hits.get(said(hit))) and (kept.kind == "node" or hit.kind != "node"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import secrets
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.files import make_folder, write_atomic
 from exo.core.base.settings import Settings
-from exo.core.decide.tongue import fold, told
+from exo.core.decide.tongue import fold, moment, told
 from exo.core.decide.when import read_time
 from exo.core.plugins.hooks import Decision, approve
 from exo.core.plugins.registry import Channels, PluginContext
@@ -187,20 +186,6 @@ def filled(text: str) -> None:
     """Raises ExoError for a text that says nothing."""
     if not text.strip():
         raise ExoError("note it", "the text is empty", "say what to note or to remind of")
-
-
-def moment(at: datetime.datetime, language: str, repeat: str = "") -> dict[str, str]:
-    """The parts of a time as a person says them."""
-    facts = {
-        "weekday": told(language, "weekdays").split()[at.weekday()],
-        "month": told(language, "months").split()[at.month - 1],
-        **{"day": str(at.day), "year": str(at.year)},
-        **{"time": f"{at:%H:%M}", "zone": f"{at:%Z}", "again": ""},
-    }
-    if repeat:
-        words = dict(each.split("=") for each in told(language, "repeats").split(";"))
-        facts["again"] = f", {words[repeat]}"
-    return facts | {"date": told(language, "date", **facts)}
 
 
 def duration(seconds: float, language: str = "en") -> str:

@@ -44,6 +44,7 @@ WAYS = {
     "no decisions": "the product without rules, answers from beliefs and abstaining: recall, then the model",
     "bare model": "the model alone, all 120 notes pasted into its prompt, told to say when they hold no answer",
 }
+WORDS = 60  # tokens of a reply, of every way: the answers are short
 ORDERED = ("command", "note")
 SHY = re.compile(
     r"(?:do|does|did) ?n[o']t (?:know|say|mention|have|contain|specify|provide|state)|not (?:mentioned|stated|"
@@ -168,7 +169,9 @@ def furnish(home: Home, clock: FakeClock) -> list[str]:
 @asynccontextmanager
 async def engine(home: Home, clock: FakeClock) -> Any:
     """The real engine over that store, with the real models behind their socket."""
-    settings = Settings.load(home.settings_file, {"EXO_TITLES_IDLE": "0"})
+    settings = Settings.load(
+        home.settings_file, {"EXO_TITLES_IDLE": "0", "EXO_REPLY_TOKENS": str(WORDS)}
+    )
     database = open_database(home.sessions_db)
     hub = Hub(database, clock, 50_000)
     router = Router(home.state, 120.0, clock)
@@ -201,17 +204,19 @@ async def _turn(made: Engine, hub: Hub, text: str) -> str:
 
 async def _bare(router: Router, notes: list[str], text: str) -> str:
     system = {"role": "system", "content": PASTED + "\n\n" + "\n".join(notes)}
-    request = Request([system, {"role": "user", "content": text}], [], 60, "bare", 1)
+    request = Request([system, {"role": "user", "content": text}], [], WORDS, "bare", 1)
     said = [event.text async for event in router.stream("main", request) if isinstance(event, Text)]
     return "".join(said)
 
 
-async def ask(home: Home, say: Say, parts: tuple[str, ...]) -> dict[str, list[Reply]]:
-    """Put the questions of `parts` to every way."""
+async def ask(
+    home: Home, say: Say, parts: tuple[str, ...], wanted: tuple[str, ...]
+) -> dict[str, list[Reply]]:
+    """Put the questions of `parts` to the `wanted` ways."""
     clock = FakeClock()
     notes = furnish(home, clock)
     asked = [row for row in rows("questions") if row["part"] in parts]
-    replies: dict[str, list[Reply]] = {way: [] for way in WAYS}
+    replies: dict[str, list[Reply]] = {way: [] for way in wanted}
     async with engine(home, clock) as (made, hub, router):
 
         async def product(text: str) -> str:
@@ -223,7 +228,8 @@ async def ask(home: Home, say: Say, parts: tuple[str, ...]) -> dict[str, list[Re
         ways: dict[str, Callable[[str], Any]] = {"product": product, "no decisions": product}
         ways["bare model"] = bare
         rules = made._loop._plan
-        for way, answer in ways.items():
+        for way in wanted:
+            answer = ways[way]
             made._loop._plan = (lambda text, past: Plan("chat")) if way == "no decisions" else rules
             await answer("Hello.")  # load the model
             for row in asked:
@@ -234,13 +240,15 @@ async def ask(home: Home, say: Say, parts: tuple[str, ...]) -> dict[str, list[Re
     return replies
 
 
-def measure(say: Say, parts: tuple[str, ...] = PARTS) -> Results:
+def measure(
+    say: Say, parts: tuple[str, ...] = PARTS, wanted: tuple[str, ...] = tuple(WAYS)
+) -> Results:
     """Everything, in a home of its own."""
     with tempfile.TemporaryDirectory(prefix="exo-bench-") as folder:
         home = Home(Path(folder)).make()
         with Supervisor(home, ["models"]) as services:
             services.wait_ready()
-            replies = asyncio.run(ask(home, say, parts))
+            replies = asyncio.run(ask(home, say, parts, wanted))
     judged = [(row, *judge(row)) for row in rows("requests") if row["part"] in parts]
     return Results(judged, replies)
 
@@ -319,13 +327,14 @@ def report(results: Results) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    parts = tuple(arguments) or PARTS
-    results = measure(lambda text: print(text, file=sys.stderr), parts)
+    parts = tuple(each for each in PARTS if each in arguments) or PARTS
+    wanted = tuple(way for way in WAYS if way in arguments) or tuple(WAYS)
+    results = measure(lambda text: print(text, file=sys.stderr), parts, wanted)
     for part in parts:
         for name, (value, aim) in figures(results, part).items():
             print(f"{part:9} {name:45} {value:.3f} {aim}")
     print("\n".join(misses(results)))
-    if parts == PARTS:
+    if parts == PARTS and wanted == tuple(WAYS):
         text = REPORT.read_text() if REPORT.exists() else ""
         _, mark, rest = text.partition("\n## ")
         REPORT.write_text(report(results) + (mark + rest if rest else ""))
