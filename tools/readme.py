@@ -24,7 +24,8 @@ FOLDERS = {
     "core/router": "which model answers, and how it is spoken to",
     "core/toolbox": "tools and how they run",
     "core/plugins": "hooks, slots and what others add",
-    "core/decide": "what is asked, by rules",
+    "core/decide": "what is asked and when, by rules",
+    "core/decide/language": "words, forms and answers of commands, a file a language",
     "core/ledger": "the signed record",
     "core/store": "what is known: beliefs, rules, items",
     "core/retrieve": "finding it again",
@@ -36,6 +37,7 @@ FOLDERS = {
     "tools/benches": "one module a bench",
     "tools/benches/gate": "labelled tool calls for the gate, and their reader",
     "tools/benches/quality": "the authored retrieval set and what asks it",
+    "tools/benches/useful": "authored requests, an invented person, questions, and what asks them",
     "tools/importers": "one module a source of notes",
     "tests": "mirrors the rooms; test_tiny.py tells the whole product",
 }

@@ -68,25 +68,17 @@ def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
     for name in NAMES if past else ():
         if past and (found := follow(line, language(name), now, past)):
             return found
-    return Plan("question" if _QUESTION.search(fold(line)) else "chat")
+    asks = _QUESTION.search(fold(line)) or about_person(line, anybody=True)
+    return Plan("question" if asks else "chat")
 
 
-def about_person(text: str) -> str:
-    """The language of a question about the person who asks it; "" when it is none: advice is not."""
+def about_person(text: str, anybody: bool = False) -> str:
+    """The language of a question that wants to know a fact of the person who asks, or with `anybody` of
+    whomever; "" when it is none: advice is not."""
     line = fold(" ".join(text.split()))
     for name in NAMES:
         asks, person, advice = _about(language(name))
-        if asks.match(line) and person.search(line) and not advice.search(line):
-            return name
-    return ""
-
-
-def asks(text: str) -> str:
-    """The language of a question that wants to know a fact; "" for advice and for no question."""
-    line = fold(" ".join(text.split()))
-    for name in NAMES:
-        asked, _, advice = _about(language(name))
-        if asked.match(line) and not advice.search(line):
+        if asks.match(line) and (anybody or person.search(line)) and not advice.search(line):
             return name
     return ""
 

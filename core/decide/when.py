@@ -40,16 +40,14 @@ class When:
 
 @dataclass
 class _Chain:
-    """Pieces that stand side by side: what was said of each table, and the numbers of the clock form."""
+    """Pieces that stand side by side: what was said of each table, the numbers of the clock's form (`plus`,
+    `sign`), and `vague`, whether it was an hour of twelve."""
 
     start: int
     end: int
     kinds: set[str] = field(default_factory=set)
     values: dict[str, float] = field(default_factory=dict)
-    plus: int = 0
-    sign: int = 0
     repeat: str = ""
-    vague: bool = False  # an hour of twelve
 
 
 _Form = tuple[str, re.Pattern[str], int | str, int, bool]  # kind, form, numbers, goes on only
@@ -84,8 +82,7 @@ def parse(text: str, now: datetime.datetime, name: str = "en", twelve: bool = Tr
     for other in chosen[1:]:
         whole.kinds |= other.kinds
         whole.values |= other.values
-        whole.plus, whole.sign = whole.plus + other.plus, whole.sign + other.sign
-        whole.repeat, whole.vague = whole.repeat or other.repeat, whole.vague or other.vague
+        whole.repeat = whole.repeat or other.repeat
     rest, place = "", 0
     for each in sorted(chosen, key=lambda chain: chain.start):
         rest, place = f"{rest}{text[place : each.start]} ", each.end
@@ -136,11 +133,11 @@ def _take(chain: _Chain, found: re.Match[str], form: _Form, tongue: Language) ->
         chain.values["date" if name == "nth" else name] = tongue.value(name, word)
         chain.kinds |= {name} & {"part"}
         if name == "hour":
-            chain.vague = not word.startswith("0")
+            chain.values["vague"] = not word.startswith("0")
     if kind == "repeat":
         chain.repeat = str(plus)
     elif kind == "clock":
-        chain.plus, chain.sign = int(plus), sign
+        chain.values |= {"plus": float(plus), "sign": sign}
 
 
 def _choose(chains: list[_Chain], line: str) -> list[_Chain]:
@@ -153,17 +150,11 @@ def _choose(chains: list[_Chain], line: str) -> list[_Chain]:
     first = strong[0] if strong[0].start == 0 or not at_end else strong[-1]
     if first.start and not at_end and len(strong) > 1:
         return []
-    for other in strong[:1] + strong[-1:]:
-        day, clock = {"date", "repeat"}, {"clock", "part"}
-        halves = (
-            first.kinds <= day
-            and other.kinds <= clock
-            or first.kinds <= clock
-            and other.kinds <= day
-        )
-        if halves and other is not first and (other.start == 0 or at_end):
-            return [first, other]
-    return [first]
+    other = strong[-1] if first is strong[0] else strong[0]
+    days = [chain.kinds <= {"date", "repeat"} for chain in (first, other)]
+    clocks = [chain.kinds <= {"clock", "part"} for chain in (first, other)]
+    halves = days == [True, False] and clocks[1] or clocks == [True, False] and days[1]
+    return [first, other] if halves and (other.start == 0 or at_end) else [first]
 
 
 def _resolve(chain: _Chain, now: datetime.datetime, twelve: bool) -> datetime.datetime:
@@ -207,33 +198,28 @@ def _minutes(chain: _Chain) -> tuple[float | None, bool]:
     if "clock" not in chain.kinds:
         return (None if part is None else part * 60), False
     hour, minute = said.get("hour", 0), said.get("minute", 0)
+    more = said["plus"] + said["sign"] * minute
     if hour > 24 or minute > 59 or half is not None and not 1 <= hour <= 12:
         raise ValueError
     if half is not None or part is not None and hour <= 12:
         late = half == 12 or (part or 0) >= 12
         hour = hour % 12 + (24 if hour == 12 and (part or 0) >= 21 else 12 * late)
-        return hour * 60 + chain.plus + chain.sign * minute, False
-    return hour * 60 + chain.plus + chain.sign * minute, chain.vague and 1 <= hour <= 12
+        return hour * 60 + more, False
+    return hour * 60 + more, bool(said.get("vague")) and 1 <= hour <= 12
 
 
 def _dated(
     said: dict[str, float], clock: timedelta, wall: datetime.datetime, midnight: datetime.datetime
 ) -> datetime.datetime:
-    """A day of a month, the next one to come unless the year was said."""
-    date, year, month = int(said["date"]), said.get("year"), said.get("month")
-    for ahead in range(0, 96, 12 if month else 1):
-        turn = wall.year * 12 + wall.month - 1 + ahead if not month else 0
-        when = (
-            (int(year or wall.year + ahead // 12), int(month))
-            if month
-            else (turn // 12, turn % 12 + 1)
-        )
-        try:
-            at = midnight.replace(when[0], when[1], date) + clock
-        except ValueError:
-            continue
-        if year or at > wall:
-            return at
+    """The next day to come that has the date, the month and the year that were said."""
+    for ahead in range(8 * 366):
+        day = midnight + timedelta(ahead)
+        told = {"date": day.day, "month": day.month, "year": day.year}
+        if (
+            day + clock > wall
+            and told.items() >= {k: said[k] for k in told.keys() & said.keys()}.items()
+        ):
+            return day + clock
     raise ValueError
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from exo.core.base.errors import ExoError
 from exo.core.context.engine import ContextEngine
 from exo.core.decide.rules import Past
 from exo.core.decide.tongue import told
@@ -65,13 +64,8 @@ class Commands:
         """Have the device do something."""
         data = {"value": value} if value is not None else {"delta": delta} if delta else {}
         self.hub.publish(context.session, UiPanel("device", "command", action, data))
-        words = {("volume", 1): "louder", ("volume", -1): "quieter", ("mute", 0): "unmute"}
-        words |= {("brightness", 1): "brighter", ("brightness", -1): "darker"}
-        sign = (delta > 0) - (delta < 0)
-        key = words.get((action, sign)) if sign or action == "mute" and not value else action
-        if key is None:
-            raise ExoError(f"{action} of the device", "there is no such thing")
-        return told(context.language, key, value=value)
+        how = "_up" if delta > 0 else "_down" if delta < 0 else "_off" if value == 0 else ""
+        return told(context.language, action + how, value=value)
 
 
 def past(messages: list[Message]) -> Past | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
-from exo.core.decide.rules import about_person, asks
+from exo.core.decide.rules import about_person
 from exo.core.decide.tongue import fold, language, moment, told
 from exo.core.engine.outbox import Outbox
 from exo.core.plugins.registry import PluginContext, spec_of
@@ -162,7 +162,7 @@ class Provider:
 
     async def recall(self, session: str, text: str) -> Remembered:
         found = await self.run(lambda memory: memory.recall(text))
-        name = about_person(text) or (asks(text) if found.ours or found.answer else "")
+        name = about_person(text, bool(found.ours or found.answer))
         ids = tuple(hit.id for hit in found.hits)
         if found.answer and name:
             return Remembered(found.block, (found.answer.id,), _told(name, found.answer))
