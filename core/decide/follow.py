@@ -5,99 +5,122 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from exo.core.decide import rules
 from exo.core.decide.tongue import Language, fold
 from exo.core.decide.when import parse
 
 _MARK = re.compile(r"\[([\w-]{6,})[^\]]*\]")
+_LINE = re.compile(r"\d\. |\[")  # what a list that was answered consists of
+_PREFIX = re.compile(r"(?:for|to|auf|de) ")
+_DONE = ("timer", "reminder", "remember", "forget")
 
 
 def follow(
     line: str, tongue: Language, now: datetime.datetime, past: rules.Past
 ) -> rules.Plan | None:
     """The plan for `line` after `past`; None where it does not go on from it."""
-    low, rows, say = fold(line).strip(" .!¿¡"), tongue.data["follow"], tongue.say
-    if past.reply in (say["how_long"], say["when"]):
-        return rules.command(f"{past.said.rstrip('.!? ')} {line}", tongue, now)
-    done = [call for call in past.calls if call[0] in ("timer", "reminder", "remember", "forget")]
-    name, args = done[-1] if done else ("", {})
-    if name in ("timer", "reminder"):
-        if re.fullmatch(rows["cancel"], low):
-            return _plan(tongue, ("cancel", {"what": name, "which": "last"}))
-        if found := re.fullmatch(f"(?:{rows['amend']}|(?P<more>{rows['more']}) (?P<time>.+))", low):
-            said = found["rest"] or found["time"]
-            if call := _again(name, args, said, tongue, now):
-                last = [("cancel", {"what": name, "which": "last"})]
-                return _plan(tongue, *([] if found["more"] else last), call)
-    marks = _MARK.findall(past.reply)
-    if name == "remember" and marks and re.fullmatch(rows["cancel"], low):
-        return _plan(tongue, ("forget", {"id": marks[-1]}))
-    lines = [each for each in past.reply.splitlines() if re.match(r"\d\. |\[", each)]
-    if lines and (found := re.fullmatch(rows["nth"], low)):
-        return _nth(found["nth"], lines, tongue, past)
-    if found := re.fullmatch(rows["also"], low):
-        start, end = found.span("rest")
-        offset = len(line) - len(line.lstrip(" .!¿¡"))
-        return _also(line[start + offset : end + offset], tongue, now, past.said)
-    return None
+    turn = _Turn(line.strip(" .!¿¡"), tongue, now, past)
+    return turn.answer() or turn.change() or turn.choose() or turn.also()
 
 
-def _plan(tongue: Language, *calls: rules.Call) -> rules.Plan:
-    return rules.Plan("command", list(calls), language=tongue.name)
+@dataclass(frozen=True)
+class _Turn:
+    line: str
+    tongue: Language
+    now: datetime.datetime
+    past: rules.Past
 
+    def answer(self) -> rules.Plan | None:
+        """To a question that was asked back."""
+        say = self.tongue.say
+        if self.past.reply not in (say["how_long"], say["when"]):
+            return None
+        begun = self.past.said.rstrip(".!? ")
+        return rules.command(f"{begun} {self.line}", self.tongue, self.now)
 
-def _again(
-    name: str, args: dict[str, Any], said: str, tongue: Language, now: datetime.datetime
-) -> rules.Call | None:
-    """The call of before with another time."""
-    said = said.removeprefix("for ").removeprefix("to ").removeprefix("auf ").removeprefix("de ")
-    if name == "timer" and tongue.pattern("{span}").fullmatch(said):
-        return name, args | rules.timer_args(tongue.seconds(said))
-    if name == "timer":
+    def change(self) -> rules.Plan | None:
+        """What was done last is taken back, done otherwise, or once more."""
+        done = [call for call in self.past.calls if call[0] in _DONE]
+        if not done:
+            return None
+        name, args = done[-1]
+        back: rules.Call = ("cancel", {"what": name, "which": "last"})
+        marks = _MARK.findall(self.past.reply)
+        if name == "remember" and marks:
+            back = ("forget", {"id": marks[-1]})
+        if self._said("cancel") and name != "forget":
+            return self._plan(back)
+        if name not in _DONE[:2]:
+            return None
+        other, more = self._said("amend"), self._said("more")
+        if other and (call := self._again(done[-1], other["rest"])):
+            return self._plan(back, call)
+        if more and (call := self._again(done[-1], more["rest"])):
+            return self._plan(call)
         return None
-    old = datetime.datetime.fromisoformat(args["at"]).replace(tzinfo=None)
-    twelve = old.date() == now.date()
-    when = parse(said, now, tongue.name, twelve) or parse(
-        tongue.data["follow"]["at"] + said, now, tongue.name, twelve
-    )
-    if when is None or when.rest.strip(" ,"):
+
+    def choose(self) -> rules.Plan | None:
+        """One of the lines that were answered."""
+        lines = [each for each in self.past.reply.splitlines() if _LINE.match(each)]
+        found = self._said("nth")
+        if not lines or found is None:
+            return None
+        word, last = found["nth"][:5], self.tongue.data["follow"]["last"]
+        known = self.tongue.tables["ordinal"] | {last: float(len(lines))}
+        numbers = [int(n) for each, n in known.items() if each[:5] == word]
+        if not numbers or numbers[0] > len(lines):
+            return None
+        chosen = lines[numbers[0] - 1]
+        name, args = self.past.calls[-1] if self.past.calls else ("", {})
+        mark = _MARK.search(chosen)
+        if name == "forget" and mark:
+            return self._plan(("forget", {"id": mark[1]}))
+        if name == "cancel":
+            return self._plan(("cancel", args | {"number": numbers[0]}))
+        return rules.Plan("question", said=chosen, language=self.tongue.name)
+
+    def also(self) -> rules.Plan | None:
+        """The question of before about something else."""
+        found, said = self._said("also"), self.past.said
+        if found is None:
+            return None
+        rest = self.line[slice(*found.span("rest"))].strip(" ?")
+        forms = ["place", "named", "whose"]
+        if re.search(r"['’]s$", rest):
+            forms = ["whose", "place", "named"]
+        for form in forms:
+            if old := re.search(self.tongue.data["follow"][form], fold(said)):
+                meant = said[: old.start("old")] + rest + said[old.end("old") :]
+                meant = re.sub(r"\b(\w+) \1\b", r"\1", meant)  # "of" stands in both
+                again = rules.command(meant, self.tongue, self.now)
+                return again or rules.Plan("question", query=meant, language=self.tongue.name)
         return None
-    if when.parts <= {"date"}:  # the time of day stays
-        when = replace(when, at=datetime.datetime.combine(when.at, old.time()))
-    elif when.parts <= {"clock", "part"} and not twelve:  # the day stays
-        when = replace(when, at=datetime.datetime.combine(old, when.at.time()))
-    call = rules.reminder_call(when, args["text"])
-    return call[0], {**({"repeat": args["repeat"]} if "repeat" in args else {}), **call[1]}
 
+    def _said(self, form: str) -> re.Match[str] | None:
+        return re.fullmatch(self.tongue.data["follow"][form], fold(self.line))
 
-def _nth(word: str, lines: list[str], tongue: Language, past: rules.Past) -> rules.Plan | None:
-    """One of the lines that were answered."""
-    known = tongue.tables["ordinal"] | {tongue.data["follow"]["last"]: len(lines)}
-    number = next((int(n) for each, n in known.items() if each[:5] == word[:5]), 0)
-    if not 1 <= number <= len(lines):
-        return None
-    chosen, asked = lines[number - 1], past.calls[-1] if past.calls else ("", {})
-    if asked[0] == "forget" and (mark := _MARK.search(chosen)):
-        return _plan(tongue, ("forget", {"id": mark[1]}))
-    if asked[0] == "cancel":
-        return _plan(tongue, ("cancel", asked[1] | {"number": number}))
-    return rules.Plan("question", said=chosen, language=tongue.name)
+    def _plan(self, *calls: rules.Call) -> rules.Plan:
+        return rules.Plan("command", list(calls), language=self.tongue.name)
 
-
-def _also(rest: str, tongue: Language, now: datetime.datetime, said: str) -> rules.Plan | None:
-    """The question of before about something else."""
-    rows, low = tongue.data["follow"], fold(said)
-    forms = (
-        ("whose", "place", "named") if re.search(r"['’]s$", rest) else ("place", "named", "whose")
-    )
-    for form in forms:
-        if found := re.search(rows[form], low):
-            start, end = found.span("old")
-            meant = f"{said[:start]}{rest.strip(' ?')}{said[end:]}"
-            meant = re.sub(r"\b(\w+) \1\b", r"\1", meant)  # "of" stands in both
-            again = rules.command(meant, tongue, now)
-            return again or rules.Plan("question", query=meant, language=tongue.name)
-    return None
+    def _again(self, done: rules.Call, said: str) -> rules.Call | None:
+        """What was done, with another time."""
+        name, args = done
+        said = _PREFIX.sub("", said, count=1)
+        if name == "timer":
+            whole = self.tongue.pattern("{span}").fullmatch(said)
+            return (name, args | rules.timer_args(self.tongue.seconds(said))) if whole else None
+        old = datetime.datetime.fromisoformat(args["at"]).replace(tzinfo=None)
+        today = old.date() == self.now.date()
+        forms = (said, self.tongue.data["follow"]["at"] + said)
+        found = [parse(form, self.now, self.tongue.name, twelve=today) for form in forms]
+        when = found[0] or found[1]
+        if when is None or when.rest.strip(" ,"):
+            return None
+        if when.parts <= {"date"}:  # the time of day stays
+            when = replace(when, at=datetime.datetime.combine(when.at, old.time()))
+        elif when.parts <= {"clock", "part"} and not today:  # the day stays
+            when = replace(when, at=datetime.datetime.combine(old, when.at.time()))
+        again, changed = rules.reminder_call(when, args["text"])
+        return again, {key: args[key] for key in ("repeat",) if key in args} | changed

@@ -37,13 +37,12 @@ class Language:
         self.tables["number"] = numbers | self.tables["number"]
         self.tables["minute"] = numbers
         self.tables["hour"] |= {word: n for word, n in numbers.items() if n <= 24}
-        digits = {"number": r"\d{1,7}(?:[.,]\d+)?", "hour": r"\d\d?", "minute": r"\d\d?"}
-        digits |= {"ordinal": r"\d\d?(?:st|nd|rd|th)?", "year": r"20\d\d"}
-        self._words = {
-            table: "|".join([*digits.get(table, "").split("\n"), *map(re.escape, words)]).strip("|")
-            for table in {*self.tables, *digits}
-            for words in [sorted(self.tables.get(table, ()), key=len, reverse=True)]
-        }
+        digits = {"number": [r"\d{1,7}(?:[.,]\d+)?"], "hour": [r"\d\d?"], "minute": [r"\d\d?"]}
+        digits |= {"ordinal": [r"\d\d?(?:st|nd|rd|th)?"], "year": [r"20\d\d"]}
+        self._words: dict[str, str] = {}
+        for table in {*self.tables, *digits}:
+            words = sorted(self.tables.get(table, ()), key=len, reverse=True)
+            self._words[table] = "|".join([*digits.get(table, ()), *map(re.escape, words)])
         self._words |= {"date": self._words["ordinal"], "nth": self._words["number"]}
         span = self.data["span"]
         self.span_one = self.pattern(span["one"])
@@ -102,8 +101,11 @@ def moment(at: datetime.datetime, language: str, repeat: str = "") -> dict[str, 
     facts = {
         "weekday": told(language, "weekdays").split()[at.weekday()],
         "month": told(language, "months").split()[at.month - 1],
-        **{"day": str(at.day), "year": str(at.year)},
-        **{"time": f"{at:%H:%M}", "zone": f"{at:%Z}", "again": ""},
+        "day": str(at.day),
+        "year": str(at.year),
+        "time": f"{at:%H:%M}",
+        "zone": f"{at:%Z}",
+        "again": "",
     }
     if repeat:
         words = dict(each.split("=") for each in told(language, "repeats").split(";"))

@@ -142,8 +142,7 @@ def _take(chain: _Chain, found: re.Match[str], form: _Form, tongue: Language) ->
 
 def _choose(chains: list[_Chain], line: str) -> list[_Chain]:
     """The chain that is the time, and one that completes it."""
-    strong = [each for each in chains if each.kinds != {"part"} or each.start == 0]
-    strong = strong or chains[-1:]
+    strong = [each for each in chains if each.kinds != {"part"} or not each.start] or chains[-1:]
     if not strong:
         return []
     at_end = not line[strong[-1].end :].strip(" .!?,")
@@ -172,16 +171,19 @@ def _resolve(chain: _Chain, now: datetime.datetime, twelve: bool) -> datetime.da
         return days + (wall - midnight if minutes is None else timedelta(minutes=minutes))
     clock = timedelta(minutes=MORNING if minutes is None else minutes)
     if chain.repeat and said.keys() & {"date", "month", "weekday", "day"} == set():
-        if minutes is None and chain.repeat == "hourly":
-            return wall.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
         return following(midnight + clock - timedelta(1), chain.repeat, wall)
     if "day" in said and (said["day"] or not vague):
         return midnight + timedelta(said["day"]) + clock
     if "weekday" in said:
         at = midnight + timedelta((said["weekday"] - wall.weekday()) % 7) + clock
         return at if at > wall else at + timedelta(7)
-    if "date" in said:
-        return _dated(said, clock, wall, midnight)
+    if "date" in said:  # the next day to come that has all that was said of it
+        for ahead in range(8 * 366):
+            day = midnight + timedelta(ahead)
+            told = {"date": day.day, "month": day.month, "year": day.year}
+            if day + clock > wall and all(said.get(k, v) == v for k, v in told.items()):
+                return day + clock
+        raise ValueError
     step = timedelta(minutes=720 if vague else DAY)
     at = midnight + (clock % step)
     while at <= wall:
@@ -206,21 +208,6 @@ def _minutes(chain: _Chain) -> tuple[float | None, bool]:
         hour = hour % 12 + (24 if hour == 12 and (part or 0) >= 21 else 12 * late)
         return hour * 60 + more, False
     return hour * 60 + more, bool(said.get("vague")) and 1 <= hour <= 12
-
-
-def _dated(
-    said: dict[str, float], clock: timedelta, wall: datetime.datetime, midnight: datetime.datetime
-) -> datetime.datetime:
-    """The next day to come that has the date, the month and the year that were said."""
-    for ahead in range(8 * 366):
-        day = midnight + timedelta(ahead)
-        told = {"date": day.day, "month": day.month, "year": day.year}
-        if (
-            day + clock > wall
-            and told.items() >= {k: said[k] for k in told.keys() & said.keys()}.items()
-        ):
-            return day + clock
-    raise ValueError
 
 
 def read_time(text: str, now: datetime.datetime) -> datetime.datetime:

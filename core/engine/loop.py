@@ -279,17 +279,18 @@ class Loop:
         try:
             for call in calls:
                 fault = faults.get(call.id, "")
-                results.append(await self.act(turn.session, call, turn.id, fault, turn.language))
+                results.append(await self.act(turn.session, call, turn, fault))
         finally:
             results += [lost(call) for call in calls[len(results) :]]
             self._store(turn, Message(new_id(), "tool", "", results=results))
         return results
 
     async def act(
-        self, session: str, call: Call, turn: str = "", fault: str = "", language: str = "en"
+        self, session: str, call: Call, by: Turn | None = None, fault: str = ""
     ) -> ToolResult:
         """Run a call through hooks and approvals; with a `fault` it is not made. Only a call of a turn
         is told of by events; every call goes into the record."""
+        turn, language = (by.id, by.language) if by else ("", "en")
         key = f"{turn or new_id()}:{call.id}"
         put = self._sessions.outbox.put
         risk = self._actions.tools.risk(call)

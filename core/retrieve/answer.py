@@ -53,7 +53,7 @@ def choose(query: str, found: Sequence[Candidate]) -> Candidate | None:
         if each.score >= least
         and each.document.kind == "node"
         and each.document.trust in TRUST[2:]
-        and wanted <= _words(each.document.body or each.document.summary)
+        and wanted <= set(plain(each.document.body or each.document.summary))
         and all(_has(kind, each.document.body, query) for kind in kinds[:1])
         and (not alone or _has("own", each.document.body, query))
     ]
@@ -72,7 +72,7 @@ def concerns(query: str, found: Iterable[Candidate]) -> bool:
         return False
     things = {word for each in re.finditer(rows["thing"], line) for word in plain(each[0])[1:]}
     for each in found:
-        words = _words(each.document.body or each.document.summary)
+        words = set(plain(each.document.body or each.document.summary))
         if each.score >= KNOWN and (wanted & words or things & words):
             return True
     return False
@@ -90,10 +90,6 @@ def names(text: str, asked: Language) -> set[str]:
 def _spoken(query: str) -> str:
     name = tongue(plain(query))
     return name if name in ("de", "es") else "en"
-
-
-def _words(text: str) -> set[str]:
-    return set(plain(text))
 
 
 def _has(kind: str, text: str, query: str) -> bool:

@@ -119,12 +119,11 @@ class Builtin:
         return told(context.language, "cancelled", what=", ".join(names))
 
     async def add_time(self, context: Context, seconds: Seconds) -> str:
-        """Let the timer that was set last ring later."""
-        rows = [each for each in reversed(self.timers.pending()) if not each.first]
-        rows = [each for each in self.timers.newest(context.session) if each in rows] or rows
+        """Let the timer ring later, of several the last one."""
+        rows = [each for each in self.timers.pending() if not each.first][-1:]
         if not rows:
             return told(context.language, "no_timer")
-        self.timers.cancel(rows[:1])
+        self.timers.cancel(rows)
         left = (rows[0].due - self.clock.now_ms()) / 1000
         return await self.timer(context, max(1, left + seconds), rows[0].label)
 
