@@ -571,6 +571,7 @@ def test_keys_and_state_are_closed_to_tools(processes_home: Home) -> None:
     rows = client.call("command.run", name="plugins")["result"]["plugins"]
     assert {row["name"]: row["state"] for row in rows} == {
         "builtin": "loaded",
+        "commands": "loaded",
         "memory": "loaded",
         "ask": "off",
         "gate": "loaded",
