@@ -28,6 +28,7 @@ TABLE = {
     "recall": "a search over 1,000, 10,000 and 100,000 notes, its memory; beside FTS5, numpy, sqlite-vec",
     "quality": "what recall finds: an authored set in ten strata, asked of each list, their fusion, all of it",
     "decide": "a decision: ms, memory, beside sparrow-decider; with --data PATH the figures on CLINC150",
+    "useful": "authored requests and questions: the product, the product without decisions, the bare model",
     "ledger": "durable appends beside bare commits, verification beside bare Ed25519, reading",
     "gate": "time to judge a call beside shlex.split alone, and the labelled calls that it gets wrong",
     "panels": "bytes and time of a frame for each kind of panel, on a recorded bus",

@@ -24,7 +24,8 @@ FOLDERS = {
     "core/router": "which model answers, and how it is spoken to",
     "core/toolbox": "tools and how they run",
     "core/plugins": "hooks, slots and what others add",
-    "core/decide": "what is asked, by rules",
+    "core/decide": "what is asked and when, by rules; decisions with probabilities",
+    "core/decide/language": "words, forms and answers of commands, a file a language",
     "core/gate": "what may be done without asking: axes, policies, the floor",
     "core/ledger": "the signed record",
     "core/store": "what is known: beliefs, rules, items",
@@ -44,6 +45,7 @@ FOLDERS = {
     "tools/agent": "a plugin: tools that are written while Exo runs",
     "tools/tasks": "a plugin: what comes at its time",
     "tools/guest": "MicroPython: modules that code in the sandbox may import",
+    "tools/benches/useful": "authored requests, an invented person, questions, and what asks them",
     "tools/importers": "one module a source of notes",
     "tests": "mirrors the rooms; test_tiny.py tells the whole product",
 }

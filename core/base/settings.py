@@ -57,6 +57,7 @@ TABLE = (
     Setting("decide.url", "", "", "server of /v1/systemone that `hosted` asks"),
     Setting("decide.key", "", "", "environment variable that holds its key"),
     Setting("decide.model", "", "", "name of its model"),
+    Setting("reply.lines", 3, "lines", "of what is known, shown in one answer at most", 1, 50),
     Setting("reply.tokens", 200, "tokens", "length of a reply at most", 8, 8192),
     Setting("context.tail", 12, "messages", "messages sent word for word", 2, 1000),
     Setting("context.window", 0, "tokens", "window of a request (0: the model's)", 0, 10_000_000),

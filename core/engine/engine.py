@@ -19,8 +19,9 @@ from exo.core.decide.calibration import Calibration
 from exo.core.decide.decider import Decider
 from exo.core.decide.live import Decisions
 from exo.core.decide.providers import providers
-from exo.core.decide.rules import plan
+from exo.core.decide.rules import Past, Plan, plan
 from exo.core.engine.actions import Actions, Approvals
+from exo.core.engine.commands import Commands
 from exo.core.engine.erase import erase
 from exo.core.engine.loop import Loop, Rules, Turn
 from exo.core.engine.sessions import Sessions, Waiting, check_count, check_id, lost, new_id, spoken
@@ -106,6 +107,8 @@ class Engine:
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
         self.context = ContextEngine(database, hub, model, settings, clock, lambda: local("aux"))
+        commands = Commands(self.sessions, hub, self.context, self._timers)
+        self.plugins.builtin("commands", commands.register)
         rules = Rules(
             settings.count("turn.rounds"),
             settings.count("turn.retries"),
@@ -119,7 +122,7 @@ class Engine:
                 self.tools, self._registry.hooks, self._approvals, gate, self._spent, self._tell
             ),
             self._slots,
-            plan,
+            self._plan,
             self.context,
             opening(prompts),
             rules,
@@ -175,9 +178,9 @@ class Engine:
             return ""
 
         outbox = self.sessions.outbox
-        return Provider(
-            home, opens, outbox, said, lambda: not self._turns, self._tell, self._erased
-        )
+        lines = self._settings.count("reply.lines")
+        more = (self._tell, self._erased, lines)
+        return Provider(home, opens, outbox, said, lambda: not self._turns, *more)
 
     def _tell(self, code: str, text: str) -> None:
         with contextlib.suppress(HomeError):
@@ -380,6 +383,9 @@ class Engine:
             self._loop.accept(turn, message)
             self._run(turn)
             return schema.TurnSendResult(True, turn.id)
+        if [name for name, _ in self._plan(text, None).calls] == ["stop"]:
+            running.interrupt()
+            mode = "queue"
         if mode not in ("steer", "queue"):
             why = "a turn runs in this session"
             raise refused("turn_running", "send a turn", f"{why}; send it as steer or queue")
@@ -416,6 +422,9 @@ class Engine:
         by = body.by or "client"
         self._approvals.respond(body.request, body.choice, by, body.via or "")
         return schema.Nothing()
+
+    def _plan(self, text: str, past: Past | None) -> Plan:
+        return plan(text, self._clock.local(), past)
 
     def _run(self, turn: Turn) -> None:
         self._turns[turn.session] = turn
@@ -514,7 +523,7 @@ class Engine:
 
     async def _cancel_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
         id_ = str(args.get("id", ""))
-        gone = self._timers.cancel(id_)
+        gone = self._timers.cancel([id_])
         if not gone and (command := self._registry.commands.get("task")):
             await call_plugin(command.handler, {"action": "remove", "id": id_}, None)
             gone = True

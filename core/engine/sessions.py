@@ -204,13 +204,14 @@ class Sessions:
         )
         return next((created for (created,) in self._database.rows(told, session)), 0)
 
-    def undo(self, session: str, turns: int) -> int:
-        """Delete the messages of the last `turns` turns; returns how many turns that were."""
+    def undo(self, session: str, turns: int, but: str = "") -> int:
+        """Delete the messages of the last `turns` turns, not counting the turn `but`; returns how many
+        turns that were."""
         query = (
             "SELECT n, turn FROM messages WHERE session = ?1 AND turn IN (SELECT turn FROM messages"
-            " WHERE session = ?1 GROUP BY turn ORDER BY max(n) DESC LIMIT ?2)"
+            " WHERE session = ?1 AND turn <> ?3 GROUP BY turn ORDER BY max(n) DESC LIMIT ?2)"
         )
-        rows = self._database.rows(query, session, turns)
+        rows = self._database.rows(query, session, turns, but)
         gone = {turn for _, turn in rows}
         numbers = [n for n, _ in rows]
         self.index.remove(numbers)

@@ -17,11 +17,13 @@ from exo.core.toolbox.workers import call, within
 @dataclass(frozen=True)
 class Remembered:
     """What is remembered to a message: lines for the model, the ids they come from, and, where what is
-    known answers by itself, the answer."""
+    known answers by itself, the answer; or, to a question about the person of which nothing is known, the
+    words that say so."""
 
     text: str = ""
     ids: tuple[str, ...] = ()
     answer: str = ""
+    nothing: str = ""
 
 
 class MemoryProvider(Protocol):

@@ -604,6 +604,7 @@ def test_keys_and_state_are_closed_to_tools(processes_home: Home) -> None:
     assert {row["name"]: row["state"] for row in rows} == {
         "builtin": "loaded",
         "decide": "loaded",
+        "commands": "loaded",
         "memory": "loaded",
         "gate": "loaded",
         "workbench": "loaded",
