@@ -124,6 +124,57 @@ class RecordedWires:
         self.closed = True
 
 
+class Registers(Protocol):
+    """A chip on I2C that is read by registers of 16 bits, the high byte first."""
+
+    def word(self, register: int) -> int:
+        """Read a register, 0 to 65535. Raises BoardError."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the bus."""
+        ...
+
+
+class RecordedRegisters:
+    """Registers that a test fills; `broken` lets every read fail, `asked` keeps the numbers."""
+
+    def __init__(self, words: Mapping[int, int]) -> None:
+        self.words, self.broken, self.closed = dict(words), "", False
+        self.asked: list[int] = []
+
+    def word(self, register: int) -> int:
+        self.asked.append(register)
+        if self.broken or register not in self.words:
+            raise BoardError(f"read register 0x{register:02X}", self.broken or "no answer", HINT)
+        return self.words[register]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class I2cRegisters:
+    """`/dev/i2c-<number>`, a chip at `address`."""
+
+    def __init__(self, number: int, address: int) -> None:
+        self.address = address
+        with _faults(f"open /dev/i2c-{number}"):
+            import smbus2
+
+            self._message, self._bus = smbus2.i2c_msg, smbus2.SMBus(number)
+
+    def word(self, register: int) -> int:
+        # the number and the answer in one transaction: nobody else's comes between (UM10204, 3.1.10)
+        number = self._message.write(self.address, [register])
+        answer = self._message.read(self.address, 2)
+        with _faults(f"read register 0x{register:02X} at 0x{self.address:02X}"):
+            self._bus.i2c_rdwr(number, answer)
+        return int.from_bytes(bytes(answer), "big")
+
+    def close(self) -> None:
+        self._bus.close()
+
+
 class _RealPins:
     """Pins through gpiozero: `inverted` ones are on when they are low; `factory` None is the header."""
 

@@ -11,11 +11,12 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from exo.board.presses import NEVER, TIMING, Change, Settler, Timing
+from exo.board.ports import ignore
+from exo.board.presses import NEVER, TIMING, Gesture, Grammar, Presses, Timing, grammar
 from exo.board.profile import Button
 from exo.core.base.errors import BoardError
 
@@ -33,9 +34,11 @@ class GpioButtons:
         factory: Any = None,
         timing: Timing = TIMING,
         clock: Callable[[], float] = time.monotonic,
+        rules: Grammar | None = None,
     ) -> None:
         """Take the pins; a key that is down now is not heard until it comes up. `factory` is gpiozero's
-        (None: lgpio on the header). Raises BoardError, with no pin kept."""
+        (None: lgpio on the header), `rules` what the keys can say (None: `grammar`). Raises BoardError,
+        with no pin kept."""
         self._clock = clock
         self._edges: queue.SimpleQueue[tuple[float, str, bool] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -51,7 +54,7 @@ class GpioButtons:
             self.close()
             raise
         self.names = tuple(self._pins)
-        self._settler = Settler(self.names, timing, held)
+        self._presses = presses(self.names, rules, timing, held)
 
     def _open(self, button: Button) -> Any:
         from gpiozero import DigitalInputDevice
@@ -73,9 +76,11 @@ class GpioButtons:
         pin.when_deactivated = lambda: self._edges.put((self._clock(), button.name, False))
         return pin
 
-    def listen(self, callback: Callable[[str, bool], None]) -> None:
+    def listen(
+        self, callback: Callable[[str, bool], None], gesture: Callable[[Gesture], None] = ignore
+    ) -> None:
         self._thread = threading.Thread(
-            target=self._run, args=(callback,), name="buttons", daemon=True
+            target=self._run, args=(callback, gesture), name="buttons", daemon=True
         )
         self._thread.start()
 
@@ -91,40 +96,60 @@ class GpioButtons:
             self._factory.close()
             self._factory = None
 
-    def _run(self, callback: Callable[[str, bool], None]) -> None:
-        settler = self._settler
+    def _run(
+        self, callback: Callable[[str, bool], None], gesture: Callable[[Gesture], None]
+    ) -> None:
         while True:
             try:
                 edge = self._edges.get(timeout=self._wait())
             except queue.Empty:
-                changes = settler.tick(self._clock(), self._levels())
+                found = self._presses.tick(self._clock(), self._levels())
             else:
                 if edge is None:
                     return
-                changes = settler.edge(*edge)
-            self._tell(changes, callback)
+                found = self._presses.edge(*edge)
+            tell(found, callback, gesture)
 
     def _wait(self) -> float | None:
         """Seconds until there is something to do; None while only an edge can be that."""
-        settler = self._settler
-        busy = settler.down or settler.deaf
-        until = min(settler.due, self._clock() + LOOK if busy else NEVER)
+        pressed = self._presses
+        busy = pressed.down or pressed.deaf
+        until = min(pressed.due, self._clock() + LOOK if busy else NEVER)
         return None if until == NEVER else max(0.0, until - self._clock())
 
     def _levels(self) -> Mapping[str, bool]:
         """The pins as they are. What cannot be read is left as it was told last."""
         levels = {}
-        for name in self._settler.down | self._settler.deaf:
+        for name in self._presses.down | self._presses.deaf:
             try:
                 levels[name] = bool(self._pins[name].is_active)
             except Exception:  # noqa: BLE001 - lgpio's errors have no base class but this
                 continue
         return levels
 
-    @staticmethod
-    def _tell(changes: list[Change], callback: Callable[[str, bool], None]) -> None:
-        for change in changes:
-            callback(change.name, change.down)
+
+def presses(
+    names: Sequence[str],
+    rules: Grammar | None = None,
+    timing: Timing = TIMING,
+    held: Collection[str] = (),
+) -> Presses:
+    """The keys of a board under `rules` (None: `grammar` of them)."""
+    rules = rules or grammar(names)
+    return Presses(names, rules.repeats, rules.doubles, rules.chords, timing, held)
+
+
+def tell(
+    found: Sequence[Gesture],
+    callback: Callable[[str, bool], None],
+    gesture: Callable[[Gesture], None],
+) -> None:
+    """Hand changes to `callback` and their meaning to `gesture`, in turn."""
+    for each in found:
+        if each.kind in ("down", "up"):
+            callback(each.names[0], each.kind == "down")
+        else:
+            gesture(each)
 
 
 def header() -> Any:

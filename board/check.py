@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from exo.board.config_txt import I2S, Config, parse
-from exo.board.profile import Profile
+from exo.board.profile import GAUGES, Profile
 
 HEADER = range(28)  # GPIOs that the 40 pin header has
 EEPROM = (0, 1)  # the firmware reads the HAT's EEPROM there before it starts
@@ -67,7 +67,7 @@ def uses(profile: Profile) -> list[Use]:
             take("led", SPI, "SPI0", "spi")
         for name, pin in profile.led.pins.items():
             take(f"led {name}", [pin], kind="led")
-    if profile.battery.kind == "i2c":
+    if profile.battery.kind in GAUGES:
         take("battery", I2C, "I2C1")
     for name, pins in profile.reserved.items():
         take(name, pins, "I2C1" if name == "I2C" else "", kind=name)

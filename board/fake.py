@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exo.board.battery import Reading
+from exo.board.buttons import presses, tell
+from exo.board.led import DARK, Colour
 from exo.board.pcm import Resampler, read_wav
-from exo.board.ports import MICROPHONE_RATE
+from exo.board.ports import MICROPHONE_RATE, ignore
+from exo.board.presses import NEVER, Gesture, Timing
 from exo.board.screen import Box, check, check_level
 from exo.core.base.errors import BoardError
 
@@ -35,11 +40,13 @@ class FakePanel:
         self.image = Image.new(mode, size)
         self.level = 1.0
         self.updates = 0
-        self.broken = ""
+        self.broken, self.failures = "", 0
 
     def show(self, image: Image, box: Box | None = None) -> None:
-        if self.broken:
-            raise BoardError("show an image", self.broken)
+        """`broken` fails every time, `failures` that many times."""
+        if self.broken or self.failures:
+            self.failures = max(0, self.failures - 1)
+            raise BoardError("show an image", self.broken or "the bus failed")
         check(self, image, box)
         part = box or (0, 0, *self.size)
         self.image.paste(image.crop(part), part[:2])
@@ -55,17 +62,34 @@ class FakePanel:
 
 
 class FakeButtons:
-    """Buttons that a script or a test presses."""
+    """Buttons that a script or a test presses: clean levels, told at once. What time alone brings (hold,
+    repeat) comes from a thread that waits for it, or by `tick` from whoever owns a clock of its own."""
 
-    def __init__(self, names: tuple[str, ...] = ("talk", "up", "down", "ok", "back")) -> None:
+    def __init__(
+        self,
+        names: tuple[str, ...] = ("talk", "up", "down", "ok", "back"),
+        clock: Callable[[], float] = time.monotonic,
+        waits: bool = True,
+    ) -> None:
+        """`clock` is in monotonic seconds; `waits`: with a thread."""
         self.names = names
+        self._clock, self._waits = clock, waits
+        self._presses = presses(names, timing=Timing(settle=0.0))
         self._callback: Callable[[str, bool], None] | None = None
+        self._gesture: Callable[[Gesture], None] = ignore
+        self._lock = threading.Condition(threading.RLock())
 
-    def listen(self, callback: Callable[[str, bool], None]) -> None:
-        self._callback = callback
+    def listen(
+        self, callback: Callable[[str, bool], None], gesture: Callable[[Gesture], None] = ignore
+    ) -> None:
+        self._callback, self._gesture = callback, gesture
+        if self._waits and gesture is not ignore:
+            threading.Thread(target=self._wait, name="fingers", daemon=True).start()
 
     def close(self) -> None:
-        self._callback = None
+        with self._lock:
+            self._callback = None
+            self._lock.notify_all()
 
     def hold(self, name: str) -> None:
         self._change(name, True)
@@ -79,13 +103,69 @@ class FakeButtons:
         time.sleep(seconds)
         self.release(name)
 
+    @property
+    def due(self) -> float:
+        """When `tick` has something to tell; infinity when nothing is under way."""
+        return self._presses.due
+
+    def tick(self) -> None:
+        """Tell what time has brought."""
+        with self._lock:
+            self._tell(self._presses.tick(self._clock()))
+
     def _change(self, name: str, down: bool) -> None:
         if name not in self.names:
             raise BoardError(
                 f"press {name}", "the board has no such button", f"use one of {self.names}"
             )
+        with self._lock:
+            self._tell(self._presses.edge(self._clock(), name, down))
+            self._lock.notify_all()
+
+    def _tell(self, found: list[Gesture]) -> None:
         if self._callback:
-            self._callback(name, down)
+            tell(found, self._callback, self._gesture)
+
+    def _wait(self) -> None:
+        with self._lock:
+            while self._callback:
+                due = self._presses.due
+                self._lock.wait(None if due == NEVER else max(0.0, due - self._clock()))
+                self._tell(self._presses.tick(self._clock()))
+
+
+class FakeLight:
+    """Shines into `shown`: the last colours in turn."""
+
+    def __init__(self, single: bool = False) -> None:
+        self.single, self.broken = single, ""
+        self.shown: deque[Colour] = deque(maxlen=1000)
+        self.changed = threading.Condition()
+
+    def shine(self, colour: Colour) -> None:
+        if self.broken:
+            raise BoardError("set the LED", self.broken)
+        with self.changed:
+            self.shown.append(colour)
+            self.changed.notify_all()
+
+    def close(self) -> None:
+        self.shine(DARK)
+
+
+class FakeGauge:
+    """A battery that a script or a test fills. `percent` None: it answers that it does not know."""
+
+    def __init__(self, percent: int | None = None, charging: bool | None = False) -> None:
+        self.percent, self.charging, self.broken = percent, charging, ""
+
+    def read(self) -> Reading:
+        if self.broken:
+            raise BoardError("read the battery", self.broken)
+        return Reading(self.percent, self.charging)
+
+    def close(self) -> None:
+        pass
 
 
 class FakeMicrophone:
@@ -146,11 +226,17 @@ class FakeSpeaker:
         self._stops = 0
         self.broken = ""
 
-    def play(self, pcm: bytes, rate: int) -> None:
+    @property
+    def stops(self) -> int:
+        return self._stops
+
+    def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
         if self.broken:
             raise BoardError("play", self.broken, "plug the speaker in again")
         with self._lock:
-            stops = self._stops
+            stops = self._stops if since is None else since
+            if stops != self._stops:
+                return
             if self._resampler is None or self._resampler[0] != rate:
                 self._resampler = (rate, Resampler(rate, self.RATE))
             now = self._now()

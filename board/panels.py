@@ -77,17 +77,26 @@ def open_panel(
     connect = bus or connected
 
     def make() -> Screen:
-        link = connect(panel)
-        try:
-            made: Screen = driver(
-                link, panel.size, panel.rotation, panel.offset, panel.invert, pause, now
-            )
-        except BaseException:
-            link.wires.close()
-            raise
-        return made
+        return open_driver(panel, connect(panel), now, pause)
 
     return Steady(make, panel.size, panel.mode, told, now, driver.paper)
+
+
+def open_driver(
+    panel: PanelProfile,
+    link: Bus,
+    now: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> Screen:
+    """The driver alone, without the care of `Steady`. Raises BoardError, with the bus closed."""
+    try:
+        made: Screen = _driver(panel.driver)(
+            link, panel.size, panel.rotation, panel.offset, panel.invert, pause, now
+        )
+    except BaseException:
+        link.wires.close()
+        raise
+    return made
 
 
 def is_paper(driver: str) -> bool:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import re
 import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from exo.board.alsa import cards
 from exo.board.pcm import Resampler
 from exo.board.ports import MICROPHONE_RATE
 from exo.core.base.errors import BoardError
@@ -19,6 +21,8 @@ from exo.core.base.errors import BoardError
 BLOCK = 512  # samples: 32 ms at MICROPHONE_RATE
 AHEAD = 0.3  # seconds that may wait in the speaker
 DEAD = 2.0  # seconds without a sign of life after which a device is given up
+_streams = threading.Lock()  # guards the next, and that nobody opens while PortAudio starts anew
+_open: set[int] = set()  # streams that are open
 
 
 def _library() -> Any:
@@ -33,14 +37,18 @@ def _library() -> Any:
 
 
 def find(name: str, kind: str) -> int | None:
-    """Return the number of the first device with `name` in its name (any case), None for the system's
-    own when `name` is empty. `kind` is input or output. Raises BoardError when there is none.
+    """Return the number of the first device with `name` in its name or in its ALSA card's id or name
+    (any case), None for the system's own when `name` is empty. `kind` is input or output. Raises
+    BoardError when there is none.
 
-    PortAudio lists devices once, when it starts; what was plugged in later is found by a new start."""
+    PortAudio lists devices once, when it starts; what was plugged in later is found by a new start. That
+    would end a stream that is open, so it waits until none is."""
     sound = _library()
     for again in (False, True):
         if again:
-            with contextlib.suppress(sound.PortAudioError):
+            with _streams, contextlib.suppress(sound.PortAudioError):
+                if _open:
+                    continue
                 sound._terminate()
                 sound._initialize()
         try:
@@ -49,12 +57,21 @@ def find(name: str, kind: str) -> int | None:
             rows = []
         able = [row for row in rows if row[f"max_{kind}_channels"] > 0]
         for row in able:
-            if name.lower() in row["name"].lower():
+            if name.lower() in _called(row["name"]):
                 return int(row["index"]) if name else None
     part = "microphone" if kind == "input" else "speaker"
     have = ", ".join(row["name"] for row in able) or "none at all"
     wanted = f"none is called {name!r}, there is {have}" if name and able else "there is none"
     raise BoardError(f"open the {part}", wanted, f"plug one in, or set audio.{part}")
+
+
+def _called(name: str) -> str:
+    """A device's name with all that its card is called: PortAudio gives a number, "USB (hw:1,0)"."""
+    number = re.search(r"\(hw:(\d+),", name)
+    names = [
+        f"{card.id} {card.names}" for card in cards() if number and card.number == int(number[1])
+    ]
+    return " ".join([name, *names]).lower()
 
 
 class PcMicrophone:
@@ -67,6 +84,8 @@ class PcMicrophone:
         device = find(self._name, "input")
         blocks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         stream, resampler = self._open(device, blocks)
+        with _streams:
+            _open.add(id(stream))
         try:
             stream.start()
             while not stop.is_set():
@@ -81,9 +100,7 @@ class PcMicrophone:
         except _library().PortAudioError as error:
             raise BoardError("record", str(error), "plug the microphone in again") from error
         finally:
-            with contextlib.suppress(Exception):
-                stream.abort()
-                stream.close()
+            _abandon(stream)
 
     def _open(self, device: int | None, blocks: queue.SimpleQueue[bytes]) -> tuple[Any, Resampler]:
         """A stream at our rate, else at the device's own."""
@@ -131,12 +148,18 @@ class PcSpeaker:
         self._rate = 0
         self._asked = 0.0  # monotonic time at which PortAudio last took samples
 
-    def play(self, pcm: bytes, rate: int) -> None:
+    @property
+    def stops(self) -> int:
+        return self._stops
+
+    def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
+        stops = self._stops if since is None else since
         if self._stream is None or rate != self._rate:
             self.drain()
             self._open(rate)
         with self._changed:
-            stops = self._stops
+            if stops != self._stops:
+                return
             self._waiting += pcm
             while len(self._waiting) > 2 * rate * AHEAD and self._stops == stops:
                 self._changed.wait(0.5)
@@ -179,9 +202,11 @@ class PcSpeaker:
                 samplerate=rate, device=device, channels=1, dtype="int16", callback=asked
             )
             self._asked = time.monotonic()
+            with _streams:
+                _open.add(id(self._stream))
             self._stream.start()
         except (sound.PortAudioError, ValueError) as error:
-            self._stream = None
+            self._close()
             raise BoardError(
                 "open the speaker", str(error), "plug it in, or set audio.speaker"
             ) from error
@@ -205,3 +230,5 @@ def _abandon(stream: Any) -> None:
         with contextlib.suppress(Exception):
             stream.abort()
             stream.close()
+        with _streams:
+            _open.discard(id(stream))

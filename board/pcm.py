@@ -15,6 +15,9 @@ from exo.core.base.errors import BoardError
 
 _TAPS = 24  # length of the low-pass: 12 samples to each side
 _FULL = 32768.0
+_CLIP = 32_700  # converters that clip stop a little below full scale
+CLIPPED = 3  # samples at full scale in one block: a lone one is a click
+FLOOR = -60.0  # dB of full scale: the least that a level shows
 RATES = range(1000, 384_001)  # samples a second that a file may have
 
 
@@ -82,14 +85,25 @@ def _bytes(values: array.array[int]) -> bytes:
     return values.tobytes()
 
 
-def loudness(pcm: bytes) -> float:
-    """Return 0 for silence to 1 for full, on the scale that the ear has: -50 dBFS is 0."""
+def dbfs(pcm: bytes) -> float:
+    """Return the mean level in dB of full scale, at least FLOOR. A full square wave is 0, a sine -3."""
     values = samples(pcm)
-    if not values:
-        return 0.0
-    power = sum(value * value for value in values) / len(values)
-    level_dbfs = 10 * math.log10(power / _FULL**2) if power else -100.0
-    return min(1.0, max(0.0, (level_dbfs + 50) / 45))
+    power = sum(value * value for value in values) / len(values) if values else 0.0
+    return max(FLOOR, 10 * math.log10(power / _FULL**2)) if power else FLOOR
+
+
+def level(pcm: bytes) -> tuple[float, bool]:
+    """Return (0 for FLOOR to 1 for full scale, even in dB; whether peaks stand at full scale: clipped)."""
+    values = samples(pcm)
+    clipped = sum(abs(value) >= _CLIP for value in values) >= CLIPPED
+    return 1.0 - dbfs(pcm) / FLOOR, clipped
+
+
+def scaled(pcm: bytes, factor: float) -> bytes:
+    """Return the samples times `factor`, 0 to 1."""
+    if factor >= 1.0:
+        return pcm
+    return _bytes(array.array("h", (int(value * factor) for value in samples(pcm))))
 
 
 def read_wav(path: Path, rate: int) -> bytes:

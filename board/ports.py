@@ -8,14 +8,27 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from exo.board.presses import Gesture
+
 MICROPHONE_RATE = 16_000  # samples a second, mono, signed 16 bit little-endian
 
 
-class Buttons(Protocol):
-    """Buttons by the names of the profile. Debounced: each change is told once."""
+def ignore(gesture: Gesture) -> None:
+    """Nobody asks what the fingers mean."""
 
-    def listen(self, callback: Callable[[str, bool], None]) -> None:
-        """Call `callback(name, down)` on every change, from any thread."""
+
+class Buttons(Protocol):
+    """Buttons by the `names` of the profile. Debounced: each change is told once."""
+
+    names: tuple[str, ...]
+
+    def listen(
+        self,
+        callback: Callable[[str, bool], None],
+        gesture: Callable[[Gesture], None] = ignore,
+    ) -> None:
+        """Call `callback(name, down)` on every change and then `gesture` with what it means (press, hold,
+        double, chord, repeat, stuck), from any thread but one at a time."""
         ...
 
     def close(self) -> None:
@@ -35,9 +48,14 @@ class Microphone(Protocol):
 class Speaker(Protocol):
     """Sound out, mono s16le. One thread plays; any thread may stop."""
 
-    def play(self, pcm: bytes, rate: int) -> None:
-        """Queue samples behind what plays now, without a gap; blocks while over about 0.3 s waits.
-        Raises BoardError when there is no speaker or it fails."""
+    @property
+    def stops(self) -> int:
+        """How often `stop` was called."""
+        ...
+
+    def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
+        """Queue samples behind what plays now, without a gap; blocks while over about 0.3 s waits. With
+        `since`, a value of `stops`: nothing when `stop` was called after it was read. Raises BoardError when there is no speaker or it fails."""
         ...
 
     def drain(self) -> None:

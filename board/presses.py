@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 NEVER = math.inf
+ARROWS = ("up", "down", "left", "right")
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,26 @@ class Gesture:
     at: float
 
 
+@dataclass(frozen=True)
+class Grammar:
+    """What the keys of a board can say beside being pressed; see Presses."""
+
+    repeats: Collection[str] = ()
+    doubles: Collection[str] = ()
+    chords: Collection[frozenset[str]] = ()
+
+
+def grammar(names: Collection[str]) -> Grammar:
+    """The grammar of a board with these keys: arrows repeat, talk (the one key that every board has) can
+    be pressed twice, ok and back together are a chord. None of it makes another key wait."""
+    chord = frozenset(("ok", "back"))
+    return Grammar(
+        tuple(name for name in names if name in ARROWS),
+        tuple(name for name in names if name == "talk"),
+        (chord,) if chord <= set(names) else (),
+    )
+
+
 @dataclass
 class _Key:
     down: bool = False
@@ -178,6 +199,11 @@ class Presses:
     def down(self) -> set[str]:
         """The keys that are down."""
         return {name for name, key in self._keys.items() if key.down}
+
+    @property
+    def deaf(self) -> set[str]:
+        """The keys that are not heard; see Settler.deaf."""
+        return self._settler.deaf
 
     @property
     def due(self) -> float:

@@ -28,8 +28,10 @@ ROTATIONS = (0, 90, 180, 270)
 PANEL_PINS = ("DC", "RST", "BUSY", "BL", "CS", "PWR", "TE")
 PULLS = ("up", "down", "none")
 AUDIO = ("pc", "alsa", "none")  # the system's device, the card that is named, nothing
-LEDS = ("rgb", "apa102")
-BATTERIES = ("none", "pisugar", "i2c")
+# what lights -> its pins
+LEDS = {"rgb": ("R", "G", "B"), "single": ("LED",), "apa102": ()}
+GAUGES = ("max17043", "max17048", "ina219")  # on I2C
+BATTERIES = ("none", "pisugar", *GAUGES)
 NEEDED = ("talk",)  # a board without it cannot be used
 
 
@@ -90,7 +92,7 @@ class Audio:
 
 @dataclass(frozen=True)
 class Led:
-    """`rgb`: one pin a colour; `apa102`: on SPI, without a chip select."""
+    """`rgb`: pins R, G, B; `single`: pin LED; `apa102`: on SPI, without a chip select."""
 
     kind: str
     pins: Mapping[str, int] = field(default_factory=dict)
@@ -99,10 +101,11 @@ class Led:
 
 @dataclass(frozen=True)
 class Battery:
-    """What tells the charge; `address` on I2C (0: none)."""
+    """What tells the charge; `address` on I2C (0: none), `cells` in series."""
 
     kind: str = "none"
     address: int = 0
+    cells: int = 1
 
 
 @dataclass(frozen=True)
@@ -299,18 +302,22 @@ class _Reader:
 
     def led(self, data: dict[str, Any]) -> Led:
         self.known(data, "led.", "kind", "pins", "active_low")
-        kind = self.choice(data, "kind", LEDS, "led.")
-        pins = self.pins(data, "led.", ("R", "G", "B"))
-        if (kind == "rgb") != bool(pins):
-            raise self.bad("led.pins", "rgb needs a pin for each colour, apa102 has none")
+        kind = self.choice(data, "kind", tuple(LEDS), "led.")
+        pins = self.pins(data, "led.", LEDS[kind])
+        if set(pins) != set(LEDS[kind]):
+            raise self.bad("led.pins", f"{kind} has {', '.join(LEDS[kind]) or 'none'}")
         return Led(kind, pins, self.get(data, "active_low", bool, "led.", False))
 
     def battery(self, data: dict[str, Any]) -> Battery:
-        self.known(data, "battery.", "kind", "address")
+        self.known(data, "battery.", "kind", "address", "cells")
         kind = self.choice(data, "kind", BATTERIES, "battery.")
-        if kind == "i2c" and "address" not in data:
+        if kind in GAUGES and "address" not in data:
             raise self.bad("battery.address", "it is missing")
-        return Battery(kind, self.address(data, "battery.") if "address" in data else 0)
+        cells = self.get(data, "cells", int, "battery.", 1)
+        if not 1 <= cells <= 4:
+            raise self.bad("battery.cells", f"{cells} is not within 1 to 4")
+        address = self.address(data, "battery.") if "address" in data else 0
+        return Battery(kind, address, cells)
 
     def overlay(self, row: Any) -> Overlay:
         if not isinstance(row, dict):

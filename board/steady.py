@@ -6,6 +6,7 @@ what a broken transfer left behind."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 # seconds until the second attempt, doubled for each further one up to the latter
 RETRY = (0.5, 30.0)
 UNKNOWN = -1.0  # brightness of a panel that does not say
+BUSY = 0.1  # seconds between two looks at a panel that is busy
 JOIN = 16  # columns of a band that may be sent too much to save a box of its own
 
 
@@ -82,6 +84,13 @@ class Steady:
         if self.fault:
             self.fault, self._wait = "", 0.0
             self._told("")
+
+    @property
+    def due(self) -> float:
+        """When `settle` has something to do, by the clock that was given; infinity when nothing waits."""
+        if self.fault:
+            return self._next
+        return self._now() + BUSY if self._panel and self._waits() else math.inf
 
     def finish(self, patience: float = 4.0, pause: Callable[[float], None] = time.sleep) -> None:
         """Bring the last picture onto the panel, let it sleep and let go of it; waits up to `patience`

@@ -12,29 +12,29 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exo.board import detect
-from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
-from exo.board.panels import is_paper
+from exo.board.fake import FakeSpeaker
 from exo.board.pcm import write_wav
 from exo.board.ports import Buttons, Microphone, Speaker
 from exo.board.profile import Profile
 from exo.board.screen import Screen
-from exo.core.base.clock import SystemClock
+from exo.core.base.clock import Clock, SystemClock
 from exo.core.base.errors import ExoError, storage_error
 from exo.core.base.files import ProcessLock
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.device.events import Quit
 from exo.device.launch import Services
+from exo.device.system import finish_reset
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
-
-WAKING = 30.0  # seconds a script waits for the handheld to reach exod
+    from exo.device.layouts import Layout
+    from exo.device.system import System
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,9 +42,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
     home = Home.find(options.home)
     try:
+        if options.fast and not options.script:
+            raise ExoError("run fast", "there is no script", "use --script FILE", code="bad_use")
         if options.audio_out and not options.audio_out.absolute().parent.is_dir():
             what = f"write {options.audio_out}"
             raise ExoError(what, "its folder does not exist", "make it first", code="bad_use")
+        if options.gallery:
+            return _gallery(options.gallery)
         if options.script:
             return _scripted(home, options)
         return _interactive(home, options)
@@ -76,12 +80,37 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--trace", type=Path, metavar="FILE", help="append the moments of each turn as JSON lines"
     )
     parser.add_argument(
+        "--gallery", type=Path, metavar="DIR", help="draw every page on every panel, and leave"
+    )
+    parser.add_argument(
         "--no-services", action="store_true", help="start neither exod nor exo-models"
+    )
+    parser.add_argument(
+        "--fast", action="store_true", help="a clock of the script's own, and exod as it says"
+    )
+    parser.add_argument(
+        "--wires",
+        action="store_true",
+        help="a script's panel is the board's own driver, unconnected",
     )
     parser.add_argument(
         "--models-fake", action="store_true", help="start exo-models without model files (tests)"
     )
     return parser.parse_args(arguments)
+
+
+def silent(moment: str, **more: object) -> None:
+    """Nobody measures."""
+
+
+def _gallery(folder: Path) -> int:
+    from exo.device.gallery import draw
+
+    try:
+        draw(folder)
+    except OSError as error:
+        raise storage_error(f"write {folder}", error) from error
+    return 0
 
 
 def build(
@@ -92,46 +121,101 @@ def build(
     microphone: Microphone,
     speaker: Speaker,
     toggles: bool = False,
-    trace: Path | None = None,
+    trace: Callable[..., None] = silent,
+    clock: Clock | None = None,
 ) -> Handheld:
     """Put a handheld together; its link runs, its loop does not yet."""
-    from exo.device.display import dots
     from exo.device.ear import Ear
-    from exo.device.events import Button
-    from exo.device.font import Fonts
-    from exo.device.handheld import Handheld
     from exo.device.link import Exod
-    from exo.device.locale import Texts
-    from exo.device.pages import Pages
-    from exo.device.states import DEADLINES, Machine
     from exo.device.voice import Voice
 
-    clock = SystemClock()
-    paper = bool(getattr(screen, "paper", False))
-    pages = Pages(dots(screen.size, paper), Fonts(), Texts(settings.text("screen.language")))
-    machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
-    handheld = Handheld(
-        screen, pages, clock, machine, settings.number("screen.linger"), toggles, _tracer(trace)
-    )
+    handheld = bare(home, settings, screen, buttons, clock or SystemClock(), toggles, trace)
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
-    ear = Ear(models, microphone, handheld.post, settings.text("voice.language"))
-    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"))
-    handheld.attach(ear, voice, link)
-    buttons.listen(lambda name, down: handheld.post(Button(name, down)))
+    language = settings.text("voice.language")
+    ear = Ear(models, microphone, handheld.post, language, settings.number("listen.pause"))
+    voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"), language)
+    handheld.attach(ear, voice, link, system_of(home, settings, handheld))
     link.start()
     return handheld
 
 
-def _tracer(path: Path | None) -> Callable[[str], None]:
-    """Write `{"t": seconds, "moment": ...}` for each moment; t is the system's monotonic clock."""
+def system_of(home: Home, settings: Settings, handheld: Handheld) -> System:
+    """The machine around a handheld."""
+    from exo.device.system import System
+
+    board = settings.text("board")
+    return System(home, board, handheld.texts, lambda: handheld.post(Quit()))
+
+
+def bare(
+    home: Home,
+    settings: Settings,
+    screen: Screen,
+    buttons: Buttons,
+    clock: Clock,
+    toggles: bool = False,
+    trace: Callable[..., None] = silent,
+) -> Handheld:
+    """A handheld with screen and buttons, to which ear, voice and link are attached."""
+    from exo.device.events import Button, Gesture
+    from exo.device.font import Fonts
+    from exo.device.handheld import Handheld
+    from exo.device.layouts import layout_for
+    from exo.device.locale import Texts
+    from exo.device.pin import Pin
+    from exo.device.settings import OFFERED
+    from exo.device.states import DEADLINES, Machine
+
+    paper = bool(getattr(screen, "paper", False))
+    fonts = Fonts()
+
+    def lay_out(options: Mapping[str, object]) -> Layout:
+        large, high = options["screen.text"] == "large", options["screen.contrast"] == "high"
+        texts = Texts(str(options["screen.language"]))
+        return layout_for(screen.size, screen.mode, paper, fonts, texts, large, high)
+
+    options = {name: settings.origin(name)[0] for name in OFFERED}
+    machine = Machine(clock, DEADLINES | {"listening": settings.number("listen.longest")})
+    handheld = Handheld(
+        screen,
+        lay_out(options),
+        clock,
+        machine,
+        settings.number("screen.linger"),
+        toggles,
+        trace,
+        buttons.names,
+        options,
+        Pin(home.state / "pin", clock),
+    )
+    handheld.lay_out = lay_out
+
+    def press(name: str, down: bool) -> None:
+        trace("edge", name=name, down=down)
+        handheld.post(Button(name, down))
+
+    buttons.listen(
+        press,
+        lambda made: handheld.post(Gesture(made.kind, "+".join(made.names), made.at)),
+    )
+    return handheld
+
+
+def tracer(path: Path | None) -> Callable[..., None]:
+    """Write `{"t": seconds, "moment": ...}` and what else is told for each moment; t is the system's
+    monotonic clock."""
     if path is None:
-        return lambda moment: None
+        return silent
     try:
         file = path.open("a", buffering=1)
     except OSError as error:
         raise storage_error(f"write {path}", error) from error
-    return lambda moment: print(json.dumps({"t": time.monotonic(), "moment": moment}), file=file)
+
+    def write(moment: str, **more: object) -> None:
+        print(json.dumps({"t": time.monotonic(), "moment": moment} | more), file=file)
+
+    return write
 
 
 @contextlib.contextmanager
@@ -155,7 +239,8 @@ def _board(options: argparse.Namespace, settings: Settings) -> Profile:
 
 
 def _scripted(home: Home, options: argparse.Namespace) -> int:
-    from exo.device.script import Runner, ScriptError, parse
+    from exo.device import simulated
+    from exo.device.script import ScriptError, parse
 
     settings = Settings.load(home.settings_file)
     board = _board(options, settings)
@@ -165,24 +250,24 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
         why = getattr(error, "strerror", None) or str(error)
         raise ExoError(f"read {options.script}", why, code="bad_use") from error
     names = tuple(button.name for button in board.buttons)
-    steps = parse(source, names, options.script.parent, str(options.script))
+    steps = parse(source, names, options.script.parent, str(options.script), options.fast)
 
     stop = _signalled(signal.SIGTERM, signal.SIGHUP)
-    panel = FakePanel(board.panel.size, board.panel.mode, is_paper(board.panel.driver))
-    buttons = FakeButtons(names)
-    microphone, speaker = FakeMicrophone(), FakeSpeaker()
-    with _alone(home), _services(home, options, stop):
-        handheld = build(home, settings, panel, buttons, microphone, speaker, trace=options.trace)
-        try:
-            with running(handheld):
-                _awake(handheld, stop)
-                Runner(handheld, panel, buttons, microphone, options.shots, stop).run(steps)
-        except ScriptError as error:
-            print(f"exo-device: {options.script}, {error}", file=sys.stderr)
-            return 1
-        finally:
-            if options.audio_out:
-                write_wav(options.audio_out, speaker.heard(), FakeSpeaker.RATE)
+    speaker, trace = FakeSpeaker(), tracer(options.trace)
+    run = simulated.Run(home, settings, board, steps, options.shots, stop, trace, options.wires)
+    try:
+        with _alone(home):
+            if options.fast:
+                run.fast()
+            else:
+                with _services(home, options, stop) as services:
+                    run.real(speaker, services)
+    except ScriptError as error:
+        print(f"exo-device: {options.script}, {error}", file=sys.stderr)
+        return 1
+    finally:
+        if options.audio_out:
+            write_wav(options.audio_out, speaker.heard(), FakeSpeaker.RATE)
     return 0
 
 
@@ -194,14 +279,6 @@ def _signalled(*numbers: signal.Signals) -> threading.Event:
     return stop
 
 
-def _awake(handheld: Handheld, stop: threading.Event) -> None:
-    """Let the handheld reach exod before the first line; what keeps it from that is on its screen."""
-    end = time.monotonic() + WAKING
-    while handheld.snapshot().state == "starting" and time.monotonic() < end and not stop.is_set():
-        time.sleep(0.02)
-    handheld.snapshot(forget=True)
-
-
 def _interactive(home: Home, options: argparse.Namespace) -> int:
     from exo.device import onboard, terminal
 
@@ -209,17 +286,21 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
     board = _board(options, settings)
     if detect.is_board() and not board.simulated:
         stop = _signalled(signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-        with _alone(home), _services(home, options, stop):
-            return onboard.run(home, settings, board, options.trace, stop)
+        with _alone(home), _services(home, options, stop) as services:
+            switch = (lambda run: None) if options.no_services else services.switch
+            return onboard.run(home, settings, board, tracer(options.trace), stop, services=switch)
     terminal.check(sys.stdin, sys.stdout)
-    with _alone(home), _services(home, options, None):
-        return terminal.run(home, settings, board, options.audio_out, options.trace)
+    with _alone(home), _services(home, options, None) as services:
+        trace = tracer(options.trace)
+        return terminal.run(home, settings, board, options.audio_out, trace, services)
 
 
 @contextlib.contextmanager
 def _alone(home: Home) -> Iterator[None]:
     """One handheld a home: two would answer the same question."""
     home.make()
+    if finish_reset(home):
+        home.make()
     lock = ProcessLock(home.lock_file("device"), "exo-device")
     try:
         yield
@@ -230,8 +311,8 @@ def _alone(home: Home) -> Iterator[None]:
 @contextlib.contextmanager
 def _services(
     home: Home, options: argparse.Namespace, stop: threading.Event | None
-) -> Iterator[None]:
-    """exod and exo-models while we run."""
+) -> Iterator[Services]:
+    """exod and exo-models while we run; yields what starts and stops them."""
 
     def report(text: str) -> None:
         print(f"exo-device: {text}", file=sys.stderr, flush=True)
@@ -241,7 +322,7 @@ def _services(
         if not options.no_services:
             services.start()
             services.wait(stop.is_set if stop else lambda: False)
-        yield
+        yield services
     finally:
         services.stop()
 

@@ -1,5 +1,6 @@
-"""Puts pages on the panel. Owns how a page fits a panel that is finer or coloured: by whole numbers, in the
-middle, so that every dot stays a square. What is sent, and a panel that fails, are `Steady`'s matter."""
+"""Puts pages on the panel. Owns how a coarse mono page fits a panel that is finer or coloured: by whole numbers,
+in the middle, so that every dot stays a square; other layouts draw the panel's own pixels. What is sent, and
+a panel that fails, are `Steady`'s matter."""
 
 from __future__ import annotations
 
@@ -9,12 +10,11 @@ from collections.abc import Callable
 
 from exo.board.screen import Screen
 from exo.board.steady import Steady
+from exo.device.layouts import Layout
 from exo.device.pages import Drawn, Pages, View
 from PIL import Image
 
 LEAST = (120, 60)  # dots that a page needs
-# panels whose glass has round corners: pixels that stay free across and down, on both sides
-ROUND = {(240, 280): (0, 20), (280, 240): (20, 0)}
 
 
 def scale(size: tuple[int, int]) -> int:
@@ -25,8 +25,7 @@ def scale(size: tuple[int, int]) -> int:
 def dots(size: tuple[int, int], paper: bool = False) -> tuple[int, int]:
     """The size in dots of the pages for a panel of `size` pixels. Paper is read nearby: as fine as it is."""
     factor = 1 if paper else scale(size)
-    free = ROUND.get(size, (0, 0))
-    return (size[0] - 2 * free[0]) // factor, (size[1] - 2 * free[1]) // factor
+    return size[0] // factor, size[1] // factor
 
 
 def fit(page: Image.Image, size: tuple[int, int], mode: str, paper: bool = False) -> Image.Image:
@@ -59,7 +58,7 @@ class Display:
     """The panel and the page that it shows."""
 
     def __init__(
-        self, screen: Screen, pages: Pages, now: Callable[[], float] = time.monotonic
+        self, screen: Screen, pages: Layout, now: Callable[[], float] = time.monotonic
     ) -> None:
         steady = screen if isinstance(screen, Steady) else Steady.around(screen, tell, now)
         self.screen = steady
@@ -79,8 +78,10 @@ class Display:
             return
         self._view = view
         self.shown = self._pages.draw(view)
-        screen = self.screen
-        screen.show(fit(self.shown.image, screen.size, screen.mode, screen.paper))
+        image, screen = self.shown.image, self.screen
+        if isinstance(self._pages, Pages):
+            image = fit(image, screen.size, screen.mode, screen.paper)
+        screen.show(image)
 
 
 def tell(fault: str) -> None:

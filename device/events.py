@@ -16,6 +16,16 @@ class Button:
 
 
 @dataclass(frozen=True)
+class Gesture:
+    """What fingers did, as board/presses.py tells it: `kind` is down, up, press, hold, double, repeat,
+    chord or stuck; `name` is the key, of a chord its keys joined by `+`; `at` monotonic seconds."""
+
+    kind: str
+    name: str
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
 class Typed:
     """A line was typed instead of spoken."""
 
@@ -51,18 +61,30 @@ class Called:
 
 @dataclass(frozen=True)
 class Level:
-    """Loudness of what the microphone hears, 0 to 1."""
+    """Loudness of what the microphone hears: 0 is -60 dBFS or less, 1 is full scale; `clipped` when
+    its peaks were cut."""
 
     ticket: int
     value: float
+    clipped: bool = False
+
+
+@dataclass(frozen=True)
+class SpeechEnded:
+    """A recording may end by itself: `why` is pause (the person stopped speaking), nothing (nobody began
+    to) or cut (the microphone failed; the recording has ended)."""
+
+    ticket: int
+    why: str
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What a recording says; empty when nobody spoke."""
+    """What a recording says; empty when nobody spoke. `fault` is why the microphone ended it early."""
 
     ticket: int
     text: str
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,6 +121,32 @@ class Mute:
 
 
 @dataclass(frozen=True)
+class Silence:
+    """Speak no more, or again; None: the other way."""
+
+    on: bool | None = None
+
+
+@dataclass(frozen=True)
+class Battery:
+    """What the battery says: `percent` None when that is not known."""
+
+    percent: int | None
+    charging: bool = False
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something of this device that a person should see: `key` names the words, `why` fills them;
+    `urgent` ones do not wait until nobody talks."""
+
+    level: str
+    key: str
+    why: str = ""
+    urgent: bool = False
+
+
+@dataclass(frozen=True)
 class Quit:
     """Go dark and end."""
 
@@ -112,16 +160,21 @@ class Sync:
 
 Event = (
     Button
+    | Gesture
     | Typed
     | Wire
     | Link
     | Called
     | Level
+    | SpeechEnded
     | Heard
     | Deaf
     | Uttered
     | Spoken
     | Mute
+    | Silence
+    | Battery
+    | Alert
     | Quit
     | Sync
 )

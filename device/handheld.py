@@ -1,36 +1,44 @@
-"""The handheld itself: one loop takes events from one queue, moves the state machine, gives orders to
-the ear, the voice and the line to exod, and shows a page. Nothing that it calls waits.
+"""The handheld itself: one loop takes events from one queue, moves the state machine, gives what happened
+to whoever it concerns, and shows a page. Nothing that it calls waits for others.
 
 Invariant: only this loop changes what the handheld knows; whatever dies, the state machine's deadlines
-bring it back to idle."""
+bring it back to rest; a press on a dark screen lights it and does nothing else."""
 
 from __future__ import annotations
 
 import queue
 import threading
 import traceback
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from exo.board.screen import Screen
 from exo.core.base.clock import Clock
 from exo.device import events as ev
 from exo.device import wire
+from exo.device.browse import Page, TextPage
+from exo.device.cards import Card, Cards
 from exo.device.display import Display
+from exo.device.fingers import Fingers
+from exo.device.hands import Hands
+from exo.device.layouts import Layout
+from exo.device.locale import Texts
+from exo.device.menu import Known
+from exo.device.notices import Notices
 from exo.device.pages import Pages, View
-from exo.device.ports import EarPort, LinkPort, VoicePort
+from exo.device.pin import Pin
+from exo.device.ports import EarPort, LinkPort, SystemPort, VoicePort
 from exo.device.reply import Reply
-from exo.device.states import Machine
-from exo.device.views import VIEWS
+from exo.device.settings import LIVE, Value
+from exo.device.states import LOCKED, RESTS, Machine
+from exo.device.talk import Talk
+from exo.device.views import VIEWS, view
 from exo.device.wire import Notice
 
-SHORT = 0.3  # seconds: a press that is shorter is no recording
 FRAME = 0.1  # seconds between two steps of an animation
-REPEAT = (0.4, 0.12)  # seconds until a held arrow repeats, and between repeats
-READ = 15.0  # letters a second that a notice stays, beside NOTICE seconds
-NOTICE = 4.0
-ARROWS = {"up": -1, "down": 1}
+SMOOTH = 0.04  # while a bar grows under a finger
+KEYS = ("talk", "up", "down", "ok", "back")
+DEFAULTS: dict[str, Value] = {"screen.sleep": 0.0, "screen.brightness": 100}
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ class Snapshot:
     screen: str
     reply: str
     busy: bool
+    dark: bool = False
 
 
 class Handheld:
@@ -50,51 +59,56 @@ class Handheld:
     def __init__(
         self,
         screen: Screen,
-        pages: Pages,
+        pages: Layout,
         clock: Clock,
         machine: Machine,
         linger: float = 10.0,
         toggles: bool = False,
-        trace: Callable[[str], None] = lambda moment: None,
+        trace: Callable[..., None] = lambda moment, **more: None,
+        names: Sequence[str] = KEYS,
+        options: Mapping[str, Value] = DEFAULTS,
+        pin: Pin | None = None,
     ) -> None:
         """`linger` seconds a finished reply stays; `toggles`: the talk key tells no release; `trace`
-        is told the moments of a turn as they pass: pressed, released, heard, shown, sounds, silent."""
-        self._trace = trace
-        self.display, self.pages, self.clock, self.machine = (
-            Display(screen, pages, clock.monotonic),
-            pages,
-            clock,
-            machine,
-        )
-        self.linger, self.toggles = linger, toggles
+        is told the moments of a turn as they pass: pressed, released, heard, shown, sounds, silent;
+        `names` are the board's keys; `options` the settings that pages follow and offer."""
+        self.trace, self.linger, self.toggles, self.pin = trace, linger, toggles, pin
+        self.display = Display(screen, pages, clock.monotonic)
+        self.pages, self.clock, self.machine = pages, clock, machine
         self.texts = pages.texts
         self.events: queue.SimpleQueue[ev.Event] = queue.SimpleQueue()
         self.ear: EarPort
         self.voice: VoicePort
         self.link: LinkPort
-        self.reply = Reply(pages)
+        self.system: SystemPort | None = None
+        self.fingers, self.hands = Fingers(clock, names), Hands(self)
+        self.talk, self.notices = Talk(self), Notices(self)
+        self.cards, self.known = Cards(self), Known(self)
+        self.page: Page | None = None  # of a state that has no view of its own
+        self.options = dict(options)
+        # makes the pages anew when a setting changes how they look
+        self.lay_out: Callable[[Mapping[str, Value]], Layout] = self._relaid
         self.core_up: bool | None = None
         self.models_up: bool | None = None
-        self._ticket = 0  # of the present question
-        self.levels: deque[float] = deque(maxlen=128)
-        self._barged = False  # the press that records has stopped something
-        self.turn_error = ""
-        self.notice = Notice("info", "")
-        self.notices: deque[Notice] = deque(maxlen=20)
-        self._notice_voice = 0
-        self.notice_first = 0  # line of it
         self.muted: tuple[str, str] | None = None  # the part that cannot speak, and why
-        self._held: tuple[str, float] | None = None  # an arrow and when it repeats
+        self.battery: tuple[int | None, bool] = (None, False)
+        self.lamp: Callable[[], None] = lambda: None  # shows the state on the board's light
+        self.dark = False
+        self._wanted: tuple[str, Value] = ("", False)  # a setting on its way to exod
+        self._touched = clock.monotonic()  # when the screen was last needed
         self._lock = threading.Lock()  # for `snapshot` alone
-        self.heard = ""
-        self.doing = ""  # what the turn is at, a tool's name
-        self._read = True  # whether the first words of the reply are on the screen
-        self._rested = 0.0  # monotonic time since when the reply is complete
         self._syncs: list[threading.Event] = []
+        self._bright()
+        if pin is not None and pin.set:
+            machine.fire("lock")
 
-    def attach(self, ear: EarPort, voice: VoicePort, link: LinkPort) -> None:
+    def attach(
+        self, ear: EarPort, voice: VoicePort, link: LinkPort, system: SystemPort | None = None
+    ) -> None:
         """Connect the parts that post into `events`."""
-        self.ear, self.voice, self.link = ear, voice, link
+        self.ear, self.voice, self.link, self.system = ear, voice, link, system
+        for name, value in self.options.items():
+            self.talk.follow(name, value)
 
     def post(self, event: ev.Event) -> None:
         """Hand over an event, from any thread."""
@@ -105,7 +119,7 @@ class Handheld:
         faults = 0
         while self.machine.state != "off":
             try:
-                self.step(FRAME if self._moving() else 0.5)
+                self.step(self.rest_for())
                 faults = 0
             except Exception as error:
                 traceback.print_exc()
@@ -113,7 +127,7 @@ class Handheld:
                 if faults > 10:
                     raise
                 with self._lock:
-                    self.fail(f"{type(error).__name__}: {error}")
+                    self.talk.fail(f"{type(error).__name__}: {error}")
 
     def step(self, wait: float = 0.0) -> None:
         """Take what has happened (waiting at most `wait` seconds for it), then show it."""
@@ -127,10 +141,14 @@ class Handheld:
             pass
         with self._lock:
             self._tick()
-            self.display.show(self.view())
-            if self.machine.state == "reply" and not self._read:
-                self._read = True
-                self._trace("shown")
+            if self.dark:
+                self.display.screen.settle()
+            else:
+                self.display.show(self.view())
+            self.lamp()
+            if self.machine.state == "reply" and self.talk.unread:
+                self.talk.unread = False
+                self.trace("shown")
         while self._syncs:
             self._syncs.pop().set()
 
@@ -140,32 +158,44 @@ class Handheld:
             history = tuple(self.machine.history)
             if forget:
                 self.machine.forget()
-            shown = self.display.shown
+            shown = None if self.dark else self.display.shown
             return Snapshot(
                 self.machine.state,
                 history,
                 shown.text if shown else "",
-                self.reply.text,
-                self.busy or bool(self._pending),
+                self.talk.reply.text,
+                self.talk.busy or self.events.qsize() > 0,
+                self.dark,
             )
 
     @property
-    def busy(self) -> bool:
-        """Whether a turn or its speech is under way."""
-        return self.machine.state in ("listening", "thinking") or self.reply.active
+    def reply(self) -> Reply:
+        """The last reply."""
+        return self.talk.reply
 
     @property
-    def _pending(self) -> int:
-        return self.events.qsize()
+    def notice(self) -> Notice:
+        """The notice that was shown last."""
+        return self.notices.now
+
+    def view(self) -> View:
+        """The page as it is now."""
+        return view(self)
+
+    def label(self, key: str) -> str:
+        """What a key is called on the screen."""
+        return self.texts(f"key.{key}")
 
     # events
 
     def _take(self, event: ev.Event) -> None:
         match event:
             case ev.Button():
-                self._button(event.name, event.down)
+                self.hands.button(event.name, event.down)
+            case ev.Gesture():
+                self.hands.gesture(event.kind, event.name)
             case ev.Typed():
-                self._typed(event.text)
+                self.talk.typed(event.text)
             case ev.Wire():
                 wire.take(self, event.event)
             case ev.Link():
@@ -173,169 +203,34 @@ class Handheld:
             case ev.Called():
                 self._called(event)
             case ev.Level():
-                if event.ticket == self._ticket:
-                    self.levels.append(event.value)
+                self.talk.on_level(event)
+            case ev.SpeechEnded():
+                self.talk.on_speech_ended(event)
+            case ev.Silence():
+                self.talk.hush(not self.voice.muted if event.on is None else event.on)
             case ev.Heard():
-                self._hear(event)
+                self.talk.on_heard(event)
             case ev.Deaf():
-                self._deaf(event)
+                self.talk.on_deaf(event)
             case ev.Uttered():
                 self.muted = None
-                self._trace("sounds")
-                self.reply.uttered(event.ticket, event.place)
+                self.trace("sounds")
+                self.talk.reply.uttered(event.ticket, event.place)
             case ev.Spoken():
-                self._spoken(event.ticket)
+                self.talk.on_spoken(event.ticket)
             case ev.Mute():
-                self._mute(event)
+                self.talk.on_mute(event)
+            case ev.Battery():
+                self.battery = (event.percent, event.charging)
+            case ev.Alert():
+                self.notices.alert(event)
             case ev.Sync():
                 self._syncs.append(event.done)
             case ev.Quit():
-                self._stop_all()
+                self.talk.aside = ""
+                self.talk.stop()
                 self.machine.fire("quit")
-
-    def _button(self, name: str, down: bool) -> None:
-        if not down:
-            self._held = None
-            if name == "talk" and self.machine.state == "listening":
-                self._release()
-            return
-        if name == "talk":
-            self._talk()
-        elif name == "back":
-            self._back()
-        elif name == "ok":
-            self._ok()
-        elif name in ARROWS:
-            self._held = (name, self.clock.monotonic() + REPEAT[0])
-            self._scroll(ARROWS[name])
-
-    def _talk(self) -> None:
-        if not self.machine.can("talk"):
-            return
-        self._barged = self.busy or self._speaking
-        self._stop_all()
-        self._trace("pressed")
-        self._ticket += 1
-        self.levels.clear()
-        self.machine.fire("talk")
-        self.ear.start(self._ticket)
-        self.link.prefill()
-
-    def _release(self) -> None:
-        if self.machine.elapsed >= SHORT:
-            self._trace("released")
-            self.heard = ""
-            self.ear.finish()
-            self.machine.fire("release")
-            return
-        self.ear.cancel()
-        if self._barged:  # a tap while it spoke: it was to be quiet, no more
-            self.machine.fire("back")
-            if self.reply.text:
-                self.machine.fire("show")
-                self.machine.touch(self.linger)
-        else:
-            self._say_notice(
-                "short",
-                Notice("info", self.texts("hint.toggle" if self.toggles else "hint.short")),
-                aloud=False,
-            )
-
-    def _back(self) -> None:
-        state = self.machine.state
-        if state == "reply" and (self.reply.active or self._speaking):
-            self._stop_all()
-            self.machine.touch(self.linger)
-            return
-        self._stop_all()
-        self.machine.fire("back")
-
-    def _ok(self) -> None:
-        state = self.machine.state
-        if state == "notice":
-            self._back()
-        elif state == "reply" and not self.reply.streaming and self.reply.recalled:
-            self.link.why(self._ticket, self.reply.recalled[0])
-        elif state == "reply" and not self.reply.active:
-            self.machine.fire("back")
-        elif state == "idle" and self.reply.text:
-            self.machine.fire("show")
-            self.machine.touch(self.linger)
-
-    def _scroll(self, lines: int) -> None:
-        if self.machine.state == "reply":
-            self.reply.scroll(lines)
-            if not self.reply.active:
-                self.machine.touch(self.linger)
-        elif self.machine.state == "notice":
-            last = self.pages.last(self.pages.lay_out(self.notice.text))
-            self.notice_first = min(max(0, self.notice_first + lines), last)
-            self.machine.touch(self._notice_time())
-
-    def _typed(self, text: str) -> None:
-        if text.strip() and self.machine.can("send"):
-            self._stop_all()
-            self._ticket += 1
-            self.machine.fire("send")
-            self._ask(text, "typed")
-
-    def _ask(self, text: str, channel: str) -> None:
-        """Send the question of the present ticket."""
-        self.turn_error, self.doing, self.heard, self._read = "", "", text, False
-        self.reply.begin(self._ticket, text, self.voice.begin() if self.voice.on else 0)
-        self.link.send(self._ticket, text, channel)
-
-    def _hear(self, event: ev.Heard) -> None:
-        if event.ticket != self._ticket or self.machine.state not in ("thinking", "listening"):
-            return
-        if self.machine.state == "listening":  # the microphone ended by itself
-            self.machine.fire("release")
-        self.models_up = True
-        self._trace("heard")
-        if event.text:
-            self.machine.touch()
-            self._ask(event.text, "voice")
-        else:
-            self._say_notice("nothing", Notice("info", self.texts("heard.nothing")), aloud=False)
-
-    def _deaf(self, event: ev.Deaf) -> None:
-        if event.ticket == self._ticket:
-            self.fail(self.texts(f"error.{event.part}", why=event.why))
-
-    def _mute(self, event: ev.Mute) -> None:
-        """Speech is a help: a reply that cannot be spoken can still be read."""
-        if event.ticket == self._notice_voice:
-            self._notice_voice = 0
-        if (event.part, event.why) != self.muted:  # once, not with every reply
-            self.muted = (event.part, event.why)
-            self.notices.append(
-                Notice("error", self.texts(f"error.{event.part}", why=event.why), aloud=False)
-            )
-        if self.reply.mute(event.ticket):
-            self.rest()
-
-    def _spoken(self, ticket: int) -> None:
-        self._trace("silent")
-        if self.reply.spoken(ticket):
-            self.rest()
-        elif ticket == self._notice_voice:
-            self._notice_voice = 0
-
-    def _called(self, event: ev.Called) -> None:
-        if event.kind == "why" and event.ticket == self._ticket:
-            self._stop_all()
-            self._say_notice("notice", wire.why(self.texts, event), aloud=False)
-        if event.kind != "send":
-            return
-        if event.ticket != self._ticket or not self.reply.streaming:
-            if event.result and not self.reply.streaming:
-                self.link.interrupt()  # it was accepted after it had been given up
-            return
-        if event.result is None:
-            name = "error.core" if event.code == "service" else "error.turn"
-            self.fail(self.texts(name, why=event.why))
-        else:
-            self.reply.turn = str(event.result.get("turn", "")) or self.reply.turn
+                self.wake()
 
     def _linked(self, event: ev.Link) -> None:
         if event.part == "models":
@@ -345,105 +240,196 @@ class Handheld:
         if event.up:
             if self.machine.state == "starting":
                 self.machine.fire("ready")
-        elif before and (self.reply.streaming or self.machine.state == "thinking"):
-            self.fail(self.texts("error.core", why=event.why))
+            self.link.call("config", 0, "config.get", {})
+            self.known.ask("due")
+        elif before and (self.talk.reply.streaming or self.machine.state == "thinking"):
+            self.talk.fail(self.texts("error.core", why=event.why))
 
-    def rest(self) -> None:
-        """The reply is read for a while more once nothing of it is to come."""
-        if self.machine.state == "reply" and not self.reply.active:
-            self.machine.touch(self.linger)
-            self._rested = self.clock.monotonic()
+    def _called(self, event: ev.Called) -> None:
+        if event.kind == "send":
+            self.talk.on_sent(event)
+        elif event.kind == "why":
+            self._why(event)
+        elif event.kind == "answer":
+            self.cards.on_answered(event)
+        elif event.kind in ("sessions", "due", "hits"):
+            self.known.on_called(event)
+        elif event.kind == "config" and event.result:
+            rows = event.result.get("settings")
+            for name, row in rows.items() if isinstance(rows, dict) else ():
+                if isinstance(row, dict) and isinstance(row.get("value"), bool | int | float | str):
+                    self.apply(str(name), row["value"])
+        elif event.kind.startswith("set ") and event.result is not None:
+            self._saved(event.kind.removeprefix("set "))
+        elif event.kind == "cancel" or event.result is None and event.kind.startswith("set "):
+            if event.result is None:
+                self.notices.add(Notice("error", event.why, aloud=False))
+            self.known.ask("due")
+        elif event.kind == "switch" and event.result is None:
+            self.notices.add(Notice("error", event.why, aloud=False))
 
-    # notices
-
-    def fail(self, why: str) -> None:
-        """Something the person waited for came to nothing."""
-        self._stop_all()
-        self._say_notice("failed", Notice("error", why), aloud=False)
-
-    def _say_notice(self, trigger: str, notice: Notice, aloud: bool = True) -> None:
-        if not self.machine.fire(trigger):
+    def _why(self, event: ev.Called) -> None:
+        if event.ticket != self.talk.ticket or self.machine.state != "reply":
             return
-        self.notice, self.notice_first = notice, 0
-        self.machine.touch(self._notice_time())
-        if aloud and self.voice.on and self.models_up:
-            self._notice_voice = self.voice.begin()
-            self.voice.say(self._notice_voice, notice.text)
-            self.voice.end(self._notice_voice)
+        self.talk.stop()
+        if event.result is None:
+            why = Notice("error", self.texts("error.why", why=event.why), aloud=False)
+            self.notices.show("notice", why)
+            return
+        text = wire.why(self.texts, event.result)
+        self.go(TextPage(self, "why", self.texts("why"), text))
 
-    def _notice_time(self) -> float:
-        return NOTICE + len(self.notice.text) / READ
+    # settings
 
-    def _stop_all(self) -> None:
-        """Silence, and end the turn and the recording that are under way."""
-        if self.reply.streaming:
-            self.link.interrupt()
-        if self.machine.state == "listening":
-            self.ear.cancel()
-        if self.reply.active or self._speaking:
-            self.voice.cancel()
-        if self.machine.state == "thinking":
-            self.ear.cancel()
-            self._ticket += 1
-        self._notice_voice = 0
-        self.reply.stop()
+    def save(self, name: str, value: Value) -> None:
+        """Have exod keep a setting; it is followed once it is kept."""
+        self._wanted = (name, value)
+        self.link.call(f"set {name}", 0, "config.set", {"key": name, "value": value})
 
-    @property
-    def _speaking(self) -> bool:
-        return bool(self._notice_voice)
+    def _saved(self, name: str) -> None:
+        wanted, value = self._wanted
+        if wanted != name:
+            return
+        self.apply(name, value)
+        if not name.startswith(LIVE):
+            self.notices.add(Notice("info", self.texts("set.later"), aloud=False))
+
+    def apply(self, name: str, value: Value) -> None:
+        """Follow a setting from now on."""
+        before = self.options.get(name)
+        self.options[name] = value
+        if value == before:
+            return
+        self.talk.follow(name, value)
+        if name == "screen.brightness":
+            self._bright()
+        elif name in ("screen.language", "screen.text", "screen.contrast"):
+            pages = self.lay_out(self.options)
+            self.pages, self.texts = pages, pages.texts
+            self.display = Display(self.display.screen, pages, self.clock.monotonic)
+            self.talk.reply.use(pages)
+            if name == "screen.language":
+                self.home()  # the titles of open pages are in the language before
+
+    def _relaid(self, options: Mapping[str, Value]) -> Layout:
+        if not isinstance(self.pages, Pages):
+            return self.pages
+        texts = Texts(str(options.get("screen.language", self.texts.language)))
+        large = options.get("screen.text") == "large"
+        return Pages(self.pages.size, self.pages.fonts, texts, large)
+
+    # the screen
+
+    def wake(self) -> None:
+        """Light the screen."""
+        self._touched = self.clock.monotonic()
+        if self.dark:
+            self.dark = False
+            self._bright()
+
+    def _bright(self) -> None:
+        percent = float(self.options.get("screen.brightness", 100))
+        level = 0.0 if self.dark else min(1.0, max(0.05, percent / 100))
+        self.display.screen.power(level)
+
+    def _sleep(self) -> None:
+        """Go dark after a while of rest; with a PIN, lock with it. Paper has no light to save."""
+        after = float(self.options.get("screen.sleep", 0.0))
+        state, now = self.machine.state, self.clock.monotonic()
+        if state not in RESTS or self.fingers.any or self.notices.voice:
+            self._touched = now
+        elif after and not self.dark and now - self._touched >= after:
+            if self.options.get("lock.sleep", True):
+                self.lock()
+            if not self.display.screen.paper:
+                self.dark = True
+                self._bright()
+
+    def lock(self) -> None:
+        """Put the PIN before everything, if there is one."""
+        if self.pin is None or not self.pin.set or self.machine.state in LOCKED:
+            return
+        self.talk.aside = ""
+        self.talk.stop()
+        self.page = None
+        self.machine.fire("lock")
+        if self.machine.state == "idle":
+            self.machine.fire("lock")
+
+    def unlocked(self) -> None:
+        """The right PIN was entered."""
+        self.machine.fire("open")
+        self.page = None
+
+    # pages
+
+    def go(self, page: Page) -> None:
+        """Show a page, if the state lets its state happen."""
+        if self.machine.state == page.state or self.machine.fire(page.state):
+            self.page = page
+            self.machine.touch()
+
+    def reopen(self, page: Page | None) -> bool:
+        """Back to the page that something was said on; False when it is gone."""
+        if isinstance(page, Card):
+            if page.asked in self.cards.open:
+                self.cards.show(page.asked)
+        elif page is not None:
+            self.go(page)
+        return page is not None and self.machine.state == page.state
+
+    def home(self) -> None:
+        """Leave the pages that are browsed."""
+        self.machine.fire("home")
+        self.page = None
+
+    def _settle(self) -> None:
+        """Leave no state without its page, and no turn without one."""
+        state = self.machine.state
+        if state not in VIEWS and (self.page is None or self.page.state != state):
+            self.page = None
+            if not self.machine.fire("home"):
+                self.machine.fire("back")
+        elif state in VIEWS:
+            self.page = None
+        if self.machine.state == "idle" and self.talk.reply.streaming:
+            self.talk.go_on()
 
     # time
 
     def _tick(self) -> None:
+        self.hands.tick()
+        self.cards.tick()
         state = self.machine.state
-        if self._held and self.clock.monotonic() >= self._held[1]:
-            name = self._held[0]
-            self._held = (name, self.clock.monotonic() + REPEAT[1])
-            self._scroll(ARROWS[name])
-        if state == "notice" and self._speaking and self.machine.elapsed < 30:
-            self.machine.touch(2.0)
-        if state == "reply" and self.reply.speaking and not self.reply.streaming:
+        if state == "reply" and self.talk.reply.speaking and not self.talk.reply.streaming:
             self.machine.touch(self.linger)
+        page = self.page
         if self.machine.tick():
-            self._timed_out(state)
-        if self.notices and self._free():
-            notice = self.notices.popleft()
-            self._say_notice("notice", notice, notice.aloud)
+            self._timed_out(state, page)
+        self.notices.tick()
+        self._settle()
+        self._sleep()
 
-    def _timed_out(self, state: str) -> None:
-        if state == "listening":
-            self.ear.finish()
+    def _timed_out(self, state: str, page: Page | None) -> None:
+        if state in ("listening", "thinking", "reply", "notice"):
+            self.talk.timed_out(state)
         elif state == "starting":
-            self._say_notice_now(Notice("error", self.texts("error.starting", why=self._why_not())))
-        elif state == "thinking":
-            if self.reply.streaming:
-                self.link.interrupt()
-            self.ear.cancel()
-            self.reply.stop()
-            self._ticket += 1
-            self._say_notice_now(Notice("error", self.texts("error.slow")))
-        else:
-            self._stop_all()
+            why = self.texts("error.starting", why=self.texts("idle.no_core"))
+            self.notices.fill(Notice("error", why, aloud=False))
+        elif isinstance(page, Card):
+            page.asked.later = True  # nobody is there: it stays open, and is in the menu
 
-    def _say_notice_now(self, notice: Notice) -> None:
-        """Fill in the notice of a state that was entered already."""
-        self.notice, self.notice_first = notice, 0
-        self.machine.touch(self._notice_time())
-
-    def _why_not(self) -> str:
-        return self.texts("idle.no_core")
-
-    def _free(self) -> bool:
-        """Whether a notice that waits may be shown now."""
-        state = self.machine.state
-        if state == "reply":
-            return not self.reply.active and self.clock.monotonic() - self._rested > 3
-        return state == "idle"
-
-    def _moving(self) -> bool:
-        """Whether the page changes by itself several times a second."""
-        return self.busy or self.machine.state in ("starting", "notice") or self._held is not None
-
-    def view(self) -> View:
-        """The page as it is now."""
-        return VIEWS[self.machine.state](self)
+    def rest_for(self) -> float:
+        """Seconds until something changes by itself: a frame of an animation, a deadline, the minute."""
+        state, touched = self.machine.state, self.fingers.any or self.hands.waiting
+        if self.page is not None:
+            return SMOOTH if self.page.growing else FRAME if touched else 0.5
+        if self.talk.busy or state in ("starting", "notice", "ring") or touched:
+            return FRAME
+        now, local = self.clock.monotonic(), self.clock.local()
+        minute = 60.01 - local.second - local.microsecond / 1e6
+        due = min(self.machine.left, self.display.screen.due - now, minute)
+        after = float(self.options.get("screen.sleep", 0.0))
+        if after and not self.dark:
+            due = min(due, max(0.5, self._touched + after - now))
+        return max(0.01, min(due, 0.5) if self.notices.waiting else due)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
 from exo.core.base.errors import ServiceError
+from exo.core.base.files import read_pid
 from exo.core.base.home import Home
 from exo.core.base.lifeline import VARIABLE
 from exo.core.base.unix import reachable
@@ -71,6 +73,22 @@ class Services:
                 raise ServiceError(f"start {what}", f"no answer in {READY:.0f} s", self._where())
             if wanted:
                 time.sleep(0.05)
+
+    def switch(self, run: bool) -> None:
+        """Start (and wait) or stop. Raises ServiceError."""
+        if run:
+            self.start()
+            self.wait()
+        else:
+            self.stop()
+
+    def kill(self, name: str) -> None:
+        """End exod or models at once, as a fault would. Raises ServiceError when it is not ours."""
+        pid = read_pid(self._home.lock_file(name)) if self._child else 0
+        if not pid:
+            raise ServiceError(f"kill {name}", "this handheld did not start it", "")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
     def _check(self) -> None:
         if self._child is not None and self._child.poll() is not None:

@@ -23,6 +23,9 @@ from exo.device.events import Called, Event, Link, Wire
 UNKNOWN = ("unknown_session", "not_found", "no_session")  # exod has no such session (any more)
 BUSY = ("busy", "turn_running")
 PATIENCE = 5.0  # seconds for an interrupted turn to end before the next is sent
+LOOK_BACK = 500  # events before the first that are looked through for open questions
+# of a question nothing says that it was answered: it is not looked for
+OPEN = ("approval.requested", "approval.resolved")
 RETRY = 0.25  # seconds between looks for an exod that is away
 
 
@@ -57,6 +60,14 @@ class Exod:
         """Ask what a belief stands on."""
         body = {"verb": "why", "args": {"id": id_}}
         self._spawn("why", ticket, lambda: self.client.call("memory.query", **body)["result"])
+
+    def call(self, kind: str, ticket: int, command: str, body: dict[str, Any]) -> None:
+        """Send any command; its answer comes as Called of `kind`."""
+        self._spawn(kind, ticket, lambda: self.client.call(command, **body))
+
+    def switch(self, session: str) -> None:
+        """Go on in another session; "" is a new one."""
+        self._spawn("switch", 0, lambda: self._switch(session))
 
     def prefill(self) -> None:
         """Have everything before the next message computed now. Best effort: nothing is posted for
@@ -108,10 +119,23 @@ class Exod:
                     known = ""
             self.session = known or str(self.client.call("session.create")["session"])
             if self.session != known:
-                # on a full or read-only disk the session is new at the next start, no more
-                with contextlib.suppress(StorageError):
-                    write_atomic(self._memo, json.dumps({"session": self.session}))
+                self._keep()
             return self.session
+
+    def _switch(self, session: str) -> dict[str, Any]:
+        if session:
+            self.client.call("session.resume", session=session)
+        else:
+            session = str(self.client.call("session.create")["session"])
+        with self._lock:
+            self.session = session
+            self._keep()
+        return {"session": session}
+
+    def _keep(self) -> None:
+        # on a full or read-only disk the session is another at the next start, no more
+        with contextlib.suppress(StorageError):
+            write_atomic(self._memo, json.dumps({"session": self.session}))
 
     def _remembered(self) -> str:
         try:
@@ -123,19 +147,22 @@ class Exod:
 
     def _follow(self) -> None:
         up: bool | None = None
+        asked = 0
         while not self._stop.is_set():
             try:
                 seq = int(self.client.call("hello", protocol=1, client="exo-device")["seq"])
                 if self._last is None or seq < self._last:  # first, or another record than before
-                    self._last = seq
+                    self._last = max(0, seq - LOOK_BACK)
+                    asked = seq  # what was asked before may still be open; nothing else is news
                 self._open()
                 if up is not True:
                     up = True
                     self._post(Link("core", True))
                 # no patience in the client: a person is told at once, the search goes on here
                 for event in self.client.events(self._last, stop=self._stop, retry=0.0):
-                    self._last = int(event["seq"])
-                    self._post(Wire(event))
+                    self._last = max(self._last, int(event["seq"]))
+                    if self._last > asked or event["type"] in OPEN:
+                        self._post(Wire(event))
             except ExoError as error:
                 if up is not False and not self._stop.is_set():
                     up = False

@@ -9,6 +9,11 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "locales"
 
 
+def languages(folder: Path = FOLDER) -> tuple[str, ...]:
+    """The languages that there are: each is one file."""
+    return tuple(sorted(path.stem for path in folder.glob("*.json")))
+
+
 class Texts:
     """`texts("idle.hint")`; parts in braces are filled in from keyword arguments."""
 
@@ -22,6 +27,9 @@ class Texts:
 
     def __call__(self, name: str, **parts: str) -> str:
         return self._words[name].format(**parts)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._words
 
     def date(self, when: datetime.datetime) -> str:
         """The day as the status line shows it, such as `Mon 30 Nov`."""

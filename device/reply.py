@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime
 
-from exo.device.pages import Pages, View
+from exo.device.layouts import Layout
+from exo.device.pages import View
 from exo.device.sentences import Splitter
 from exo.device.text import Line, plain
 
@@ -16,10 +17,14 @@ from exo.device.text import Line, plain
 class Reply:
     """One turn's answer. Tickets and turn ids belong to the handheld."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: Layout) -> None:
         self._pages = pages
         self.begin(0, "", 0)
         self.streaming = False
+
+    def use(self, pages: Layout) -> None:
+        """Lay it out anew: the letters have another size now."""
+        self._pages, self._laid = pages, ""
 
     def begin(self, ticket: int, question: str, voice: int) -> None:
         """Forget the last reply; `voice` is the speech's ticket, 0 for a silent one."""

@@ -1,6 +1,6 @@
 """Cuts a growing text into sentences as soon as each is finished, so that speech starts with the first.
 
-Invariant: the pieces, joined, hold every visible character that was fed, in order."""
+A block of code is one piece: how it is said depends on all of it. Invariant: the pieces, joined, hold every visible character that was fed, in order."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 _END = re.compile(
     r"[.!?…]+[\"'”’»)\]*_]*(?=\s+\S)|[。！？｡]++[」』”’）]*+(?=[\s\S])|\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)])\s)"
 )
+# a line of three marks that do not end on it opens a block of code, the next one closes it
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)(?![^\n]*(?:```|~~~))", re.M)
+_CLOSED = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n", re.M)
 _SOFT = re.compile(r"[,;:，、；：–—]\s*|\s")
 
 
@@ -44,16 +47,21 @@ class Splitter:
         return [rest] if rest else []
 
     def _cut(self) -> int | None:
-        """Where the first finished sentence ends."""
-        for match in _END.finditer(self._rest):
+        """Where the first finished sentence ends. A block of code is one, whatever stands in it."""
+        fence = _FENCE.search(self._rest)
+        if fence and not self._rest[: fence.start()].strip():
+            end = _CLOSED.search(self._rest, fence.end())
+            return end.end() if end else None
+        limit = fence.start() if fence else len(self._rest)
+        for match in _END.finditer(self._rest, 0, limit):
             if match.end() > LONGEST:
                 break
             if self._ends(match):
                 return match.end()
-        if len(self._rest) > LONGEST:
+        if limit > LONGEST:
             places = [match.end() for match in _SOFT.finditer(self._rest, LONGEST // 2, LONGEST)]
             return places[-1] if places else LONGEST
-        return None
+        return limit if fence else None
 
     def _ends(self, match: re.Match[str]) -> bool:
         stop, before = match.group(), self._rest[: match.start()]
@@ -73,22 +81,3 @@ class Splitter:
             return False  # a chain of initials
         # "am 3. Mai", "1. first of a list": waiting for the next stop costs less than a wrong cut
         return not (word.isdigit() and len(word) <= 2)
-
-
-def speakable(text: str) -> str:
-    """Return a sentence without what nobody says: emphasis, links, emoji, bullets."""
-    from exo.device.text import plain
-
-    text = re.sub(r"https?://\S+", " ", plain(text))
-    kept = "".join(char for char in text if not _silent(char))
-    return re.sub(r"\s+", " ", kept).strip()
-
-
-def _silent(char: str) -> bool:
-    code = ord(char)
-    return (
-        char in "•#*_`~|<>{}"
-        or 0x2190 <= code <= 0x2BFF
-        or 0xFE00 <= code <= 0xFE0F
-        or code >= 0x1F000
-    )

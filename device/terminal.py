@@ -14,11 +14,11 @@ import termios
 import threading
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from exo.board.fake import FakeButtons, FakeMicrophone, FakePanel, FakeSpeaker
+from exo.board.fake import FakeButtons, FakeGauge, FakeMicrophone, FakePanel, FakeSpeaker
 from exo.board.panels import is_paper
 from exo.board.pcaudio import PcMicrophone, PcSpeaker
 from exo.board.pcm import write_wav
@@ -28,8 +28,12 @@ from exo.core.base.errors import BoardError, ExoError
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.device.display import unfit
-from exo.device.events import Typed
+from exo.device.events import Silence, Typed
 from exo.device.keys import Key, Keys, LineEditor, width
+from exo.device.launch import Services
+from exo.device.power import Ending, powered
+from exo.device.world import FAULTS, FINGERS, SimClock, World
+from exo.device.world import check as check_words
 
 if TYPE_CHECKING:
     from exo.board.screen import Box
@@ -37,13 +41,24 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 ESCAPE = 0.05  # seconds after which a lone escape is the key
+RELEASE = (
+    0.12  # seconds after a key's last sign that its button comes up: a held key repeats sooner
+)
 LIT = "\x1b[97;40m"
 CASE = "\x1b[90m"
 PLAIN = "\x1b[0m"
+LIGHTS = {  # the LED's colour at the top of the case
+    "listening": "\x1b[91m",
+    "thinking": "\x1b[94m",
+    "speaking": "\x1b[92m",
+    "error": "\x1b[91m",
+    "low": "\x1b[91m",
+}
 # bit of each dot of a cell, by row and column (Unicode 15, Braille Patterns)
 _BRAILLE = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
-HELP = "/say FILE.wav speaks a recording"
+FINE = 200  # pixels each way, from which on two of them are a dot
+HELP = "/say FILE.wav speaks a recording; /press, /double, /chord and faults as in scripts"
 
 
 def check(stdin: TextIO | None, stdout: TextIO | None) -> None:
@@ -85,6 +100,28 @@ def cells(image: Image, braille: bool) -> list[str]:
     return rows
 
 
+def tints(image: Image, columns: int, rows: int) -> list[bytes]:
+    """The colour of each cell in 6 x 6 x 6 steps, as bright as its hue can be: a byte a cell, as xterm
+    numbers them."""
+    raw = image.resize((columns, rows), resample=4).tobytes()
+    cells = []
+    for r, g, b in zip(raw[::3], raw[1::3], raw[2::3], strict=True):
+        top = max(r, g, b, 1)
+        cells.append(16 + 36 * round(5 * r / top) + 6 * round(5 * g / top) + round(5 * b / top))
+    return [bytes(cells[start : start + columns]) for start in range(0, len(cells), columns)]
+
+
+def tinted(row: str, colours: bytes) -> str:
+    """A row of cells with its colours."""
+    parts, last = [], -1
+    for cell, colour in zip(row, colours, strict=True):
+        if colour != last and cell not in " \u2800":
+            parts.append(f"\x1b[38;5;{colour}m")
+            last = colour
+        parts.append(cell)
+    return "".join(parts)
+
+
 def dots(image: Image) -> Image:
     """A copy in mode "1": of colours, the lighter half is lit."""
     if image.mode == "1":
@@ -98,43 +135,93 @@ class TerminalPanel(FakePanel):
     def __init__(self, size: tuple[int, int], mode: str, wake: int, paper: bool = False) -> None:
         super().__init__(size, mode, paper)
         self._wake = wake
-        self.frame = unfit(self.image, paper)
+        self._look()
 
     def show(self, image: Image, box: Box | None = None) -> None:
         super().show(image, box)
-        self.frame = unfit(self.image, self.paper)
+        self._look()
         with contextlib.suppress(BlockingIOError):
             os.write(self._wake, b".")
 
+    def _look(self) -> None:
+        """Make the dots: of a fine panel a dot stands for four pixels."""
+        if self.mode == "1":
+            self.frame, self.colours = unfit(self.image, self.paper), None
+        else:
+            self.colours = self.image.reduce(2) if min(self.size) >= FINE else self.image
+            self.frame = dots(self.colours)
+
 
 class SwitchedMicrophone:
-    """The PC's microphone, and a WAV file's sound while `/say` plays one."""
+    """The PC's microphone, and a WAV file's sound while `/say` plays one; `broken` says why neither."""
 
     def __init__(self, real: Microphone) -> None:
         self.real, self.fake = real, FakeMicrophone()
-        self.saying = False
+        self.saying, self.broken = False, ""
 
     def record(self, stop: threading.Event) -> Iterator[bytes]:
-        return (self.fake if self.saying else self.real).record(stop)
+        for block in (self.fake if self.saying else self.real).record(stop):
+            if self.broken:
+                raise BoardError("record", self.broken, "plug the microphone in again")
+            yield block
+
+
+class SwitchedSpeaker:
+    """The PC's speaker, unless `broken` says why not."""
+
+    def __init__(self, real: Speaker) -> None:
+        self.real, self.broken = real, ""
+
+    @property
+    def stops(self) -> int:
+        return self.real.stops
+
+    def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
+        if self.broken:
+            raise BoardError("play", self.broken, "plug the speaker in again")
+        self.real.play(pcm, rate, since)
+
+    def drain(self) -> None:
+        self.real.drain()
+
+    def stop(self) -> None:
+        self.real.stop()
 
 
 def run(
-    home: Home, settings: Settings, board: Profile, audio_out: Path | None, trace: Path | None
+    home: Home,
+    settings: Settings,
+    board: Profile,
+    audio_out: Path | None,
+    trace: Callable[..., None],
+    services: Services,
 ) -> int:
     """Show the handheld until the person quits; returns an exit code."""
     from exo.device.app import build, running
+    from exo.device.simulated import beacon_of, names_of
 
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
+    clock, gauge, beacon = SimClock(), FakeGauge(), beacon_of(board, settings)
     paper = is_paper(board.panel.driver)
     panel = TerminalPanel(board.panel.size, board.panel.mode, writing, paper)
-    buttons = FakeButtons(tuple(button.name for button in board.buttons))
+    buttons = FakeButtons(names_of(board), clock.monotonic)
     microphone = SwitchedMicrophone(PcMicrophone(settings.text("audio.microphone")))
     recorder = FakeSpeaker() if audio_out else None
-    speaker: Speaker = recorder or PcSpeaker(settings.text("audio.speaker"))
-    handheld = build(home, settings, panel, buttons, microphone, speaker, toggles=True, trace=trace)
-    view = Terminal(handheld, panel, buttons, microphone, board, reading, writing)
-    with running(handheld), _borrowed(home.logs / "device.log"):
+    speaker = SwitchedSpeaker(recorder or PcSpeaker(settings.text("audio.speaker")))
+    handheld = build(
+        *(home, settings, panel, buttons, microphone, speaker), True, trace, clock=clock
+    )
+    parts = panel, buttons, microphone, speaker, gauge, beacon, clock
+    world = World(*parts, services.kill, time.sleep)
+    texts = settings.text("power.off"), settings.text("power.restart")
+    ending = Ending(home, handheld.post, False, *texts, services.switch)
+    view = Terminal(handheld, panel, world, microphone, board, reading, writing)
+    with (
+        powered(handheld, settings, ending, gauge, beacon) as world.power,
+        running(handheld),
+        _borrowed(home.logs / "device.log"),
+    ):
         view.loop()
     if audio_out and recorder:
         write_wav(audio_out, recorder.heard(), FakeSpeaker.RATE)
@@ -173,20 +260,22 @@ class Terminal:
         self,
         handheld: Handheld,
         panel: TerminalPanel,
-        buttons: FakeButtons,
+        world: World,
         microphone: SwitchedMicrophone,
         board: Profile,
         reading: int,
         writing: int,
     ) -> None:
         """`reading` and `writing` are the ends of the pipe that wakes the loop."""
-        self.handheld, self.panel, self.buttons = handheld, panel, buttons
+        self.handheld, self.panel, self.world = handheld, panel, world
+        self.buttons = world.buttons
         self.microphone, self.board = microphone, board
         self._reading, self._writing = reading, writing
         self._keys, self._line = Keys(), LineEditor()
         self._by_key = {key: button.name for button in board.buttons for key in button.keys}
         self._message = HELP
         self._rows: list[str] = []  # as they stand in the terminal
+        self._down: dict[str, float] = {}  # buttons that are down, and when they come up
         self._done = False
         self._braille = os.environ.get("TERM") != "linux"  # its console font has no dots
 
@@ -196,7 +285,7 @@ class Terminal:
         signal.signal(signal.SIGWINCH, self._resized)
         while not self._done and self.handheld.machine.state != "off":
             self._draw()
-            wait = ESCAPE if self._keys.waiting else 1.0
+            wait = ESCAPE if self._keys.waiting or self._down else 1.0
             ready, _, _ = select.select([0, self._reading], [], [], wait)
             if self._reading in ready:
                 os.read(self._reading, 4096)
@@ -207,6 +296,7 @@ class Terminal:
                 self._handle(self._keys.feed(raw))
             elif not ready and self._keys.waiting:
                 self._handle(self._keys.idle())
+            self._release()
 
     def _end(self, *_: object) -> None:
         self._done = True
@@ -228,6 +318,8 @@ class Terminal:
                 self._done = True
             elif key.name == "Redraw":
                 self._rows = []
+            elif key.name == "F3":
+                self.handheld.post(Silence())
             elif key.name == "Enter" and self._line.text.strip():
                 self._entered(self._line.take().strip())
             elif key.name == "Escape" and self._line.text:
@@ -240,14 +332,25 @@ class Terminal:
                 self._press(name)
 
     def _press(self, name: str) -> None:
-        if name == "talk":
-            if self.handheld.machine.state == "listening":
-                self.buttons.release(name)
-            else:
-                self.buttons.hold(name)
+        """A terminal tells no release: talk stays down while it records, until it is pressed again; any
+        other button as long as its key repeats."""
+        if name == "talk" and self.handheld.machine.state == "listening":
+            self._down.pop(name, None)
+            self.buttons.release(name)
             return
-        self.buttons.hold(name)
-        self.buttons.release(name)
+        if name not in self._down:
+            self.buttons.release(name)  # talk, when what it recorded has ended by itself
+            self.buttons.hold(name)
+        # talk has more: whether it records is known once the handheld has taken it
+        self._down[name] = time.monotonic() + (3 * RELEASE if name == "talk" else RELEASE)
+
+    def _release(self) -> None:
+        """Let buttons up whose keys are not repeated any more."""
+        now = time.monotonic()
+        for name in [name for name, until in self._down.items() if until <= now]:
+            del self._down[name]
+            if name != "talk" or self.handheld.machine.state != "listening":
+                self.buttons.release(name)
 
     def _entered(self, line: str) -> None:
         word, _, rest = line.partition(" ")
@@ -257,8 +360,28 @@ class Terminal:
             self._done = True
         elif word == "/help":
             self._message = HELP
+        elif word.removeprefix("/") in (FINGERS | FAULTS) and word.startswith("/"):
+            self._happen(line.removeprefix("/"))
         else:
             self.handheld.post(Typed(line))
+
+    def _happen(self, line: str) -> None:
+        """What fingers or misfortune do, in a thread: it may take its time."""
+        try:
+            check_words(line.split(), self.buttons.names)
+        except ValueError as error:
+            self._message = str(error)
+            return
+
+        def act() -> None:
+            try:
+                self.world.act(line.split())
+            except ExoError as error:
+                self._message = str(error)
+            self._wake()
+
+        self._message = line
+        threading.Thread(target=act, name="happen", daemon=True).start()
 
     def _say(self, name: str) -> None:
         """Press the button, let the file sound, release: in a thread, as a person would meanwhile."""
@@ -297,6 +420,9 @@ class Terminal:
         columns, lines = shutil.get_terminal_size()
         picture = cells(self.panel.frame, self._braille)
         wide = len(picture[0]) + 6
+        if self.panel.colours and self._braille:
+            colours = tints(self.panel.colours.convert("RGB"), len(picture[0]), len(picture))
+            picture = [tinted(*each) for each in zip(picture, colours, strict=True)]
         rows, cursor = self._layout(picture, columns, lines, wide)
         out = []
         if len(rows) != len(self._rows):
@@ -322,8 +448,9 @@ class Terminal:
             )
             return [text[:columns], "Make it larger; Ctrl-C ends."[:columns]], None
         pad = " " * ((columns - wide) // 2)
-        name = f" {self.board.title} "
-        top = f"{pad}{CASE}╭─{name}{'─' * (wide - 3 - len(name))}╮"
+        name, light = f" {self.board.title} ", LIGHTS.get(self.world.beacon.state, "")
+        line = "─" * (wide - 3 - len(name) - 4 * bool(light))
+        top = f"{pad}{CASE}╭─{name}{line}" + (f" {light}●{CASE} ─╮" if light else "╮")
         rows = [top]
         rows += [f"{pad}{CASE}│ {LIT} {row} {PLAIN}{CASE} │" for row in picture]
         rows.append(f"{pad}{CASE}╰{'─' * (wide - 2)}╯")

@@ -1,17 +1,17 @@
-"""From the handheld's state to the View of its page: one function a state."""
+"""From the handheld's state to the View of its page: one function a state of talking and resting; a page
+that is browsed, and a card, makes its own."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from exo.device.browse import NEVER
 from exo.device.pages import View
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
 
-_NEVER = datetime.datetime.min  # for pages without a clock, so that they do not change with it
 STEP = 0.2  # seconds of one step of an animation
 
 
@@ -20,57 +20,66 @@ def _frame(device: Handheld) -> int:
 
 
 def _starting(device: Handheld) -> View:
-    return View("starting", _NEVER, text=device.texts("starting.exod"), frame=_frame(device))
+    return View("starting", NEVER, text=device.texts("starting.exod"), frame=_frame(device))
 
 
 def _idle(device: Handheld) -> View:
-    if device.core_up is False:
-        hint = device.texts("idle.no_core")
+    texts, locked = device.texts, device.machine.state == "locked"
+    speaks = device.models_up is not False and device.voice.on
+    if locked:
+        hint = texts("locked.hint")
+    elif device.core_up is False:
+        hint = texts("idle.no_core")
     elif device.models_up is False:
-        hint = device.texts("idle.no_voice")
+        hint = texts("idle.no_voice")
     else:
-        hint = device.texts("idle.toggle" if device.toggles else "idle.hint")
+        hint = texts("idle.toggle" if device.toggles else "idle.hint")
+    percent, charging = device.battery
     return View(
         "idle",
         device.clock.local().replace(second=0, microsecond=0),
         hint=hint,
-        pending=bool(device.notices),
+        pending=bool(device.notices.waiting or device.cards.open),
         core=device.core_up is not False,
-        voice=device.models_up is not False and device.voice.on and device.muted is None,
+        voice=speaks and device.muted is None,
+        battery=percent,
+        charging=charging,
+        locked=locked,
+        muted=not device.voice.on,
+        next_due="" if locked else device.known.next_due,
     )
 
 
 def _listening(device: Handheld) -> View:
-    hint = device.texts("listening.toggle" if device.toggles else "listening.hint")
+    hint = device.texts(f"listening.{device.talk.ending}")
     seconds = int(device.machine.elapsed)
-    levels = tuple(device.levels)
-    return View("listening", _NEVER, hint=hint, elapsed=seconds, levels=levels)
+    return View("listening", NEVER, hint=hint, elapsed=seconds, levels=tuple(device.talk.levels))
 
 
 def _thinking(device: Handheld) -> View:
-    texts = device.texts
-    title = texts("thinking.tool", tool=device.doing) if device.doing else texts("thinking")
-    text = device.heard or texts("thinking.hearing")
+    texts, talk = device.texts, device.talk
+    title = texts("thinking.tool", tool=talk.doing) if talk.doing else texts("thinking")
+    text = talk.heard or texts("thinking.hearing")
     seconds = int(device.machine.elapsed)
-    return View("thinking", _NEVER, title, text, elapsed=seconds, frame=_frame(device))
+    return View("thinking", NEVER, title, text, elapsed=seconds, frame=_frame(device))
 
 
 def _reply(device: Handheld) -> View:
-    return device.reply.view(_NEVER, _frame(device), bool(device.notices))
+    return device.talk.reply.view(NEVER, _frame(device), bool(device.notices.waiting))
 
 
 def _notice(device: Handheld) -> View:
-    notice, texts = device.notice, device.texts
+    notice, texts = device.notices.now, device.texts
     lines = device.pages.lay_out(notice.text)
     return View(
         "notice",
-        _NEVER,
+        NEVER,
         notice.title or texts(f"notice.{notice.level}"),
         notice.text,
         notice.level,
-        texts("notice.hint"),
+        texts("notice.hint", ok=device.label(device.fingers.ok)),
         lines=lines,
-        scroll=sum(line.height for line in lines[: device.notice_first]),
+        scroll=sum(line.height for line in lines[: device.notices.first]),
     )
 
 
@@ -81,5 +90,15 @@ VIEWS: dict[str, Callable[[Handheld], View]] = {
     "thinking": _thinking,
     "reply": _reply,
     "notice": _notice,
-    "off": lambda device: View("off", _NEVER),
+    "locked": _idle,
+    "ring": _notice,
+    "off": lambda device: View("off", NEVER),
 }
+
+
+def view(device: Handheld) -> View:
+    """The page as it is now."""
+    make = VIEWS.get(device.machine.state)
+    if make is None:
+        return device.page.view() if device.page else View("off", NEVER)
+    return make(device)

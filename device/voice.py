@@ -1,8 +1,9 @@
 """Speech out: sentences in, sound from the speaker, without a gap between them. One thread has the
 sentences synthesised ahead by exo-models, another plays.
 
-Owns the queue and its order; knows nothing of turns or pages. Invariant: after `cancel` returns nothing
-of what was said before is played any more, and each ticket that was ended gets one `Spoken` or `Mute`."""
+Owns the queue and its order, loudness, mute and the tones; knows nothing of turns or pages. Invariant:
+after `cancel` returns nothing of what was said before is played any more, and each ticket that was ended
+gets one `Spoken` or `Mute`. Nothing is spoken while `muted`; what rings for a timer rings all the same."""
 
 from __future__ import annotations
 
@@ -16,11 +17,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from exo.board.pcm import scaled
 from exo.board.ports import Speaker
-from exo.core.base.errors import BoardError, ServiceError
+from exo.core.base.errors import BoardError, ExoError, ServiceError
 from exo.core.base.unix import UnixConnection
+from exo.device import earcons
 from exo.device.events import Event, Mute, Spoken, Uttered
-from exo.device.sentences import speakable
+from exo.device.speakable import speakable
 
 SILENCE = 45.0  # seconds in which exo-models must say something: the voice may have to be loaded
 PIECE = 2048  # bytes handed to the speaker at once: 46 ms at 22,050 Hz
@@ -42,20 +45,31 @@ class _Sound:
     pcm: bytes | None  # None: the end of a ticket
     rate: int = 0
     place: int = -1  # of the sentence that begins with these samples
+    alarm: bool = False  # a tone that sounds when muted too
 
 
 class Voice:
     """Speaks. `post` takes the reports, from the threads here."""
 
     def __init__(
-        self, models: Path, speaker: Speaker, post: Callable[[Event], None], backend: str = "piper"
+        self,
+        models: Path,
+        speaker: Speaker,
+        post: Callable[[Event], None],
+        backend: str = "piper",
+        language: str = "en",
     ) -> None:
-        """`backend` is piper, espeak or off."""
+        """`backend` is piper, espeak or off; `language` that of the texts. `volume` (0 to 100) and
+        `sounds` (whether tones are played) may be set at any time."""
         self._models, self._speaker, self._post, self._backend = models, speaker, post, backend
+        self.language = language
+        self.volume, self.sounds, self._muted = 100.0, True, False
         self._ticket = 0
+        self._stops = speaker.stops  # of the speaker, when the present ticket began
         self._lock = threading.Lock()
         self._text: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._sound: queue.Queue[_Sound] = queue.Queue(AHEAD)
+        self._tones: queue.SimpleQueue[_Sound] = queue.SimpleQueue()  # before what is spoken
         self._link: UnixConnection | None = None
         self._failed = 0  # the ticket whose speech failed
         for run in (self._synthesise, self._play):
@@ -63,7 +77,26 @@ class Voice:
 
     @property
     def on(self) -> bool:
-        return self._backend != "off"
+        """Whether anything is spoken now."""
+        return self._backend != "off" and not self._muted
+
+    @property
+    def muted(self) -> bool:
+        return self._muted
+
+    def mute(self, on: bool) -> None:
+        """Speak no more, at once; or again, from the next text on."""
+        self._muted = on
+        if on:
+            self.cancel()
+
+    def chime(self, name: str) -> None:
+        """Play a tone of `earcons` before anything that waits."""
+        alarm = name in earcons.ALARMS
+        if self.sounds and (alarm or not self._muted):
+            self._tones.put(_Sound(-1, earcons.tone(name), earcons.RATE, alarm=alarm))
+            with contextlib.suppress(queue.Full):  # else the player is awake anyway
+                self._sound.put_nowait(_Sound(-1, b""))
 
     def begin(self) -> int:
         """Silence what speaks and return the ticket of a new text; the voice is loaded meanwhile."""
@@ -74,8 +107,8 @@ class Voice:
 
     def say(self, ticket: int, sentence: str, place: int = 0) -> None:
         """Queue a sentence; `place` comes back in `Uttered` when it begins to sound."""
-        spoken = speakable(sentence)
-        if self.on and any(char.isalnum() for char in spoken):
+        spoken = speakable(sentence, self.language) if self.on else ""
+        if any(char.isalnum() for char in spoken):
             self._text.put(_Item(ticket, spoken, place))
 
     def end(self, ticket: int) -> None:
@@ -86,10 +119,11 @@ class Voice:
         """Stop at once."""
         with self._lock:
             self._ticket += 1
+            self._speaker.stop()
+            self._stops = self._speaker.stops
             link, self._link = self._link, None
         if link is not None:
             _hang_up(link)
-        self._speaker.stop()
 
     # the thread that synthesises
 
@@ -120,6 +154,7 @@ class Voice:
             self._link = link
         try:
             body = {"input": item.text, "model": self._backend, "response_format": "pcm"}
+            body["voice"] = self.language if self.language != "auto" else "en"
             headers = {"Content-Type": "application/json"}
             link.request("POST", "/v1/audio/speech", json.dumps(body), headers)
             answer = link.getresponse()
@@ -152,21 +187,38 @@ class Voice:
     def _play(self) -> None:
         while True:
             sound = self._sound.get()
-            if sound.ticket != self._ticket or sound.ticket == self._failed:
-                continue
             try:
+                self._ring()
+                with self._lock:
+                    stops, wanted = self._stops, sound.ticket == self._ticket
+                if not wanted or sound.ticket == self._failed:
+                    continue
                 if sound.pcm is None:
                     self._speaker.drain()
                     if sound.ticket == self._ticket:
                         self._post(Spoken(sound.ticket))
                     continue
-                self._speaker.play(sound.pcm, sound.rate)
-                if sound.place >= 0:  # only what the speaker took has sounded
-                    self._post(Uttered(sound.ticket, sound.place))
-                if sound.ticket != self._ticket:
-                    self._speaker.stop()  # cancelled between the look above and the play
+                # `stops`: a cancel between the look above and the play leaves nothing to be heard
+                self._speaker.play(self._loud(sound.pcm), sound.rate, stops)
+                if sound.place >= 0 and sound.ticket == self._ticket:
+                    self._post(
+                        Uttered(sound.ticket, sound.place)
+                    )  # only what was taken has sounded
             except BoardError as error:
-                self._fail(sound.ticket, "speaker", error.why or str(error))
+                self._fail(sound.ticket, "speaker", said(error))
+
+    def _ring(self) -> None:
+        """Play the tones that wait."""
+        while not self._tones.empty():
+            tone = self._tones.get()
+            if tone.pcm and self.sounds and (tone.alarm or not self._muted):
+                self._speaker.play(self._loud(tone.pcm), tone.rate)
+                if self._sound.empty():
+                    self._speaker.drain()
+
+    def _loud(self, pcm: bytes) -> bytes:
+        """The samples at the volume: squared, since the ear counts by ratios."""
+        return scaled(pcm, (self.volume / 100) ** 2)
 
     def _fail(self, ticket: int, part: str, why: str) -> None:
         with self._lock:
@@ -174,6 +226,12 @@ class Voice:
                 return
             self._failed = ticket
         self._post(Mute(ticket, part, why))
+
+
+def said(error: ExoError) -> str:
+    """The reason and what to do, as a notice says them."""
+    why = error.why or str(error)
+    return f"{why}. {error.do[:1].upper()}{error.do[1:]}." if error.do else why
 
 
 def refusal(raw: bytes) -> str:

@@ -9,7 +9,6 @@ import datetime
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from exo.device.events import Called
 from exo.device.locale import Texts
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("info", "warning", "error")
 BELLS = ("timer", "reminder")  # codes of notices that rang
+ASKS = ("approval.requested", "approval.resolved", "question.asked")
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,24 @@ class Notice:
 
 def take(device: Handheld, event: dict[str, Any]) -> None:
     """Apply one event of the protocol."""
-    kind, body, session = event.get("type"), event.get("body"), event.get("session")
+    kind, body, session = str(event.get("type")), event.get("body"), event.get("session")
     if not isinstance(body, dict):
         return
     if kind == "notice":
-        if not session or session == device.link.session:
+        if not session or session == device.link.session or body.get("code") in BELLS:
             _notice(device, body)
-    elif session == device.link.session and device.reply.streaming:
-        _turn(device, str(kind), body)
+    elif kind in ASKS:  # of any session: whoever is asked, this is a person's hand
+        device.cards.on_event(kind, body)
+    elif kind == "ui.panel":
+        device.known.on_panel(body)
+    elif kind == "task.updated":
+        device.known.ask("due")
+    elif session == device.link.session and device.talk.reply.streaming:
+        _turn(device, kind, body)
 
 
 def _turn(device: Handheld, kind: str, body: dict[str, Any]) -> None:
-    reply, turn = device.reply, str(body.get("turn", ""))
+    talk, reply, turn = device.talk, device.talk.reply, str(body.get("turn", ""))
     if kind == "turn.started" and not reply.turn:
         reply.turn = turn
     if not turn or turn != reply.turn:
@@ -56,46 +62,49 @@ def _turn(device: Handheld, kind: str, body: dict[str, Any]) -> None:
         if message.get("role") == "assistant" and message.get("text"):
             _speak(device, reply.whole(str(message.get("id")), str(message["text"])))
     elif kind == "tool.started":
-        device.doing = str(body.get("tool", ""))
+        talk.doing = str(body.get("tool", ""))
     elif kind == "turn.completed":
         recalled = body.get("recalled")
         reply.recalled = [str(each) for each in recalled] if isinstance(recalled, list) else []
         fault = body.get("error")
         if isinstance(fault, dict) and fault.get("message"):
-            device.turn_error = str(fault["message"])
+            talk.error = str(fault["message"])
         _completed(device, str(body.get("stop_reason", "end")))
+        device.known.ask("due")
 
 
 def _speak(device: Handheld, sentences: list[tuple[int, str]]) -> None:
     """Have finished sentences spoken; the first words turn the page."""
+    reply = device.talk.reply
     for place, sentence in sentences:
-        device.voice.say(device.reply.voice, sentence, place)
-    if device.reply.text and device.machine.state == "thinking":
+        device.voice.say(reply.voice, sentence, place)
+    if reply.text and device.machine.state == "thinking" and not device.talk.aside:
         device.machine.fire("text")
 
 
 def _completed(device: Handheld, reason: str) -> None:
-    _speak(device, device.reply.end(reason))
-    failed = reason == "error" or bool(device.turn_error)
-    why = device.turn_error or device.texts("error.unknown")
-    if failed and not device.reply.text:
-        device.fail(device.texts("error.turn", why=why))
+    talk, reply = device.talk, device.talk.reply
+    _speak(device, reply.end(reason))
+    failed = reason == "error" or bool(talk.error)
+    why = talk.error or device.texts("error.unknown")
+    if failed and not reply.text:
+        talk.fail(device.texts("error.turn", why=why))
         return
     if failed:
-        device.notices.append(Notice("error", device.texts("error.turn", why=why)))
-    if device.machine.state == "thinking":
+        device.notices.add(Notice("error", device.texts("error.turn", why=why)))
+    if device.machine.state == "thinking" and not talk.aside:
         device.machine.fire("done")
-    if device.reply.voice:
-        device.voice.end(device.reply.voice)
-    device.rest()
+    if reply.voice:
+        device.voice.end(reply.voice)
+    else:
+        device.voice.chime("done")
+    talk.rest()
 
 
-def why(texts: Texts, event: Called) -> Notice:
-    """What a belief stands on, as a page: the belief, then each entry with its day."""
-    if event.result is None:
-        return Notice("error", texts("error.why", why=event.why))
-    lines = [str(event.result.get("text") or event.result.get("title") or "").strip()]
-    for each in event.result.get("evidence") or []:
+def why(texts: Texts, found: dict[str, Any]) -> str:
+    """What a belief stands on: the belief, then each entry with its day."""
+    lines = [str(found.get("text") or found.get("title") or "").strip()]
+    for each in found.get("evidence") or []:
         day = datetime.datetime.fromtimestamp(int(each.get("ts", 0)) / 1000).astimezone()
         said = str(each.get("text", ""))
         if each.get("kind") == "utterance":
@@ -104,13 +113,17 @@ def why(texts: Texts, event: Called) -> Notice:
             lines.append(f"{texts.date(day)}: {said}")
         else:
             lines.append(texts("why.kept", when=texts.date(day)))
-    return Notice("info", "\n".join(lines), texts("why"))
+    return "\n".join(lines)
 
 
 def _notice(device: Handheld, body: dict[str, Any]) -> None:
     level, code, text = (str(body.get(key, "")) for key in ("level", "code", "text"))
-    if level == "error" and device.reply.streaming:
-        device.turn_error = text  # the end of the turn follows and shows it
+    if level == "error" and device.talk.reply.streaming:
+        device.talk.error = text  # the end of the turn follows and shows it
     elif text:
-        level = "timer" if code in BELLS else level
-        device.notices.append(Notice(level if level in (*LEVELS, "timer") else "info", text))
+        if code in BELLS:
+            level = "timer"
+            device.voice.chime("timer")
+        device.notices.add(Notice(level if level in (*LEVELS, "timer") else "info", text))
+    if code in BELLS:
+        device.known.ask("due")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from exo.models.questions import DecideRequest, FitRequest
 from exo.models.replies import Usage
 from exo.models.requests import ChatRequest, Message, SpeechRequest
 
@@ -43,6 +44,13 @@ class Finished:
     usage: Usage
 
 
+@dataclass(frozen=True)
+class Scored:
+    """Log-probabilities of the replies that a job was to weigh, in their order."""
+
+    logs: tuple[float, ...]
+
+
 ChatEvent = Text | CallOpened | CallArguments | Finished
 
 
@@ -61,6 +69,10 @@ class Listener(Protocol):
 
     async def feed(self, pcm: bytes) -> None:
         """Take more sound. Raises BadAudio when the recording is longer than allowed."""
+        ...
+
+    def speaking(self, pause: float) -> bool:
+        """Whether somebody has begun to speak and did not stop for `pause` seconds since."""
         ...
 
     async def finish(self) -> Heard:
@@ -91,6 +103,14 @@ class Backend(Protocol):
 
     async def embed(self, model: str, texts: list[str]) -> tuple[list[list[float]], int, int]:
         """(unit vectors, tokens, texts that were cut at the model's limit)."""
+        ...
+
+    async def decide(self, request: DecideRequest) -> dict[str, Any]:
+        """One answer a question, in the shapes of /v1/systemone."""
+        ...
+
+    async def fit(self, request: FitRequest) -> dict[str, Any]:
+        """Learn from the person's labels: what was kept, and the losses on the held-out part."""
         ...
 
     async def read_wav(self, data: bytes) -> bytes:

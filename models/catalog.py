@@ -76,6 +76,7 @@ class Row:
     tools: str
     window: int
     files: tuple[ModelFile, ...]
+    languages: tuple[str, ...] = ()  # that it hears or speaks; empty: whatever its runtime knows
 
     @property
     def size_bytes(self) -> int:
@@ -213,4 +214,5 @@ def _row(data: dict[str, Any]) -> Row:
         tools=str(data.get("tools", "forced")),
         window=int(data.get("window", 0)),
         files=files,
+        languages=tuple(map(str, data.get("languages", ()))),
     )

@@ -35,6 +35,7 @@ from exo.core.base.errors import ContextOverflow, ExoError, ModelBusy, ModelMiss
 from exo.models.audio import BadAudio
 from exo.models.backend import CallArguments, CallOpened, ChatEvent, Finished, Heard, Text
 from exo.models.catalog import ModelCorrupt
+from exo.models.questions import DecideRequest, FitRequest
 from exo.models.replies import Usage
 from exo.models.requests import ChatRequest, Message, SpeechRequest
 
@@ -103,6 +104,24 @@ class FakeBackend:
 
     async def embed(self, model: str, texts: list[str]) -> tuple[list[list[float]], int, int]:
         return [_vector(text) for text in texts], sum(len(text.split()) for text in texts), 0
+
+    async def decide(self, request: DecideRequest) -> dict[str, Any]:
+        """Sure (0.9) of the option that stands in the state word for word, else of none."""
+        out: dict[str, Any] = {}
+        for name, each in request.questions.items():
+            said = [option for option in each.options if option in request.state]
+            count = len(each.options)
+            sure = {
+                option: (0.9 if option == said[0] else 0.1 / (count - 1)) if said else 1 / count
+                for option in each.options
+            }
+            out[name] = {"type": each.kind, "by": "fake", "probabilities": sure}
+            if each.kind == "noul":
+                out[name]["noul"] = sure["yes"]
+        return out
+
+    async def fit(self, request: FitRequest) -> dict[str, Any]:
+        return {"kept": "shipped", "rows": len(request.labels)}
 
     async def read_wav(self, data: bytes) -> bytes:
         try:
@@ -175,11 +194,16 @@ class _Listener:
     def __init__(self, language: str, words: bool) -> None:
         self.language, self.words = language, words
         self.samples, self.loud = 0, False
+        self.last = 0  # sample after the last loud piece
 
     async def feed(self, pcm: bytes) -> None:
         sound = array.array("h", pcm[: len(pcm) // 2 * 2])
         self.samples += len(sound)
-        self.loud = self.loud or any(abs(value) > 500 for value in sound)
+        if any(abs(value) > 500 for value in sound):
+            self.loud, self.last = True, self.samples
+
+    def speaking(self, pause: float) -> bool:
+        return self.loud and self.samples - self.last < pause * 16000
 
     async def finish(self) -> Heard:
         seconds = self.samples / 16000

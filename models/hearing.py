@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PAUSE = 0.35  # seconds of silence after which the words so far are guessed
 LEAST = 0.4  # seconds of speech that are worth a guess
+LEAST_SAID = 0.2  # seconds of speech after which somebody has begun to speak: "no" takes 0.25
 
 Lease = Callable[[], AbstractAsyncContextManager[Whisper]]
 
@@ -51,6 +52,11 @@ class Ear:
         for place in range(0, len(samples), RATE * 2):
             await asyncio.to_thread(self._activity.feed, samples[place : place + RATE * 2])
         self._think_ahead()
+
+    def speaking(self, pause: float) -> bool:
+        spans = self._activity.spans()
+        spoken = sum(end - start for start, end in spans)
+        return spoken >= LEAST_SAID and self._activity.silence < pause
 
     async def finish(self) -> Heard:
         await asyncio.to_thread(self._activity.finish)

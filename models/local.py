@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -17,11 +18,13 @@ from exo.core.base.home import Home, models_folder
 from exo.core.base.settings import Settings
 from exo.models import ear, espeak
 from exo.models.audio import from_wav, to_pcm
-from exo.models.backend import ChatEvent, Finished, Listener
+from exo.models.backend import ChatEvent, Finished, Listener, Scored
 from exo.models.catalog import Catalog, ModelCorrupt, Row
+from exo.models.decide import Decider, as_prompt, shaped
 from exo.models.hearing import Ear, spoken
 from exo.models.memory import rss_mb
 from exo.models.pool import Pool
+from exo.models.questions import Asked, DecideRequest, FitRequest
 from exo.models.replies import BadRequest
 from exo.models.requests import ChatRequest, Message, SpeechRequest
 from exo.models.writer import Job, Writer
@@ -30,6 +33,7 @@ PREFIX_LAYOUT = (
     "q8_0 q8_0 llama-cpp-python 0.3.36"  # what saved prefixes depend on beside the model
 )
 CHAT = ("main", "aux")
+FIT_STEP = 64  # texts of a fit embedded at once
 COUNTED = 2_000_000  # letters whose tokens are counted at most, about a second
 
 
@@ -50,6 +54,8 @@ class LocalBackend:
             lambda model: model.close() if hasattr(model, "close") else None,
         )
         self._one: dict[str, asyncio.Lock] = {}
+        self._decides: Decider | None = None
+        self._deciding = asyncio.Lock()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
 
     async def chat(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
@@ -61,7 +67,7 @@ class LocalBackend:
                     event = await events.get()
                     if isinstance(event, Exception):
                         raise event
-                    if event is None:
+                    if event is None or isinstance(event, Scored):
                         return
                     yield event
                     if isinstance(event, Finished):
@@ -100,6 +106,45 @@ class LocalBackend:
             done = await asyncio.to_thread(embedder.embed, texts)
         return done.vectors, done.tokens, done.cut
 
+    async def decide(self, request: DecideRequest) -> dict[str, Any]:
+        if request.model in CHAT:
+            found = {}
+            for name, question in request.questions.items():
+                found[name] = await self._weigh(request.model, request.state, question)
+            return found
+        async with self._deciding:  # else another's options push ours out before they are answered
+            decider = await self._decider()
+            vectors, _, _ = await self.embed(decider.trunk, decider.wanting(request))
+            return decider.answer(request, vectors)
+
+    async def _weigh(self, model: str, state: str, question: Asked) -> dict[str, Any]:
+        """One question by a language model: how likely it is to reply with each option."""
+        asked = ChatRequest((Message("user", as_prompt(state, question)),), model, live=False)
+        async with self._pool.lease(self._row(model, CHAT)) as writer:
+            job, events = _submit(writer, asked, prefill=False, options=question.options)
+            try:
+                event = await events.get()
+            finally:
+                job.cancel()
+        if not isinstance(event, Scored):
+            raise event if isinstance(event, Exception) else ExoError("weigh options", "no answer")
+        top = max(event.logs)
+        sure = [math.exp(each - top) for each in event.logs]
+        return shaped(question, [each / sum(sure) for each in sure]) | {"by": model}
+
+    async def fit(self, request: FitRequest) -> dict[str, Any]:
+        decider = await self._decider()
+        vectors: list[list[float]] = []
+        for at in range(0, len(request.states), FIT_STEP):  # between which others are answered
+            part = list(request.states[at : at + FIT_STEP])
+            vectors += (await self.embed(decider.trunk, part))[0]
+        return await asyncio.to_thread(decider.fit, request, vectors)
+
+    async def _decider(self) -> Decider:
+        if self._decides is None:
+            self._decides = await asyncio.to_thread(Decider, self._home.cache / "decide")
+        return self._decides
+
     async def read_wav(self, data: bytes) -> bytes:
         return await asyncio.to_thread(lambda: to_pcm(from_wav(data, self._longest)))
 
@@ -109,6 +154,11 @@ class LocalBackend:
         language = language or self._settings.text("voice.language")
         language = "" if language == "auto" else language.split("-")[0].lower()
         row = self.catalog.resolve("transcription")
+        if words and language and row.languages and language not in row.languages:
+            hears = ", ".join("English" if each == "en" else each for each in row.languages)
+            why = f"the model that is installed hears {hears} alone, not {language!r}"
+            do = f"set voice.language = {row.languages[0]}, or install a larger model"
+            raise BadRequest("listen", why, do)
         if words:
             await asyncio.to_thread(self.catalog.require, row)
         stack = AsyncExitStack()
@@ -119,9 +169,11 @@ class LocalBackend:
     async def speak(self, request: SpeechRequest) -> tuple[int, AsyncIterator[bytes]]:
         # in a thread: a book takes seconds, in which others are served
         pieces = await asyncio.to_thread(lambda: list(ear.clauses(ear.clean(request.text))))
+        voice = request.voice or self._settings.text("voice.language")
         row = None if request.model == "espeak" else self._voice(request.model)
+        if row and request.voice and espeak.available() and not _speaks(row, request.voice):
+            row = None  # a voice of another language would spell it out
         if row is None:
-            voice = request.voice or self._settings.text("voice.language")
             say = self._by_espeak(voice)
             if pieces and not espeak.available():
                 espeak.phonemes("a", voice)  # raises with what to do
@@ -271,6 +323,14 @@ class LocalBackend:
         return Writer(llama, Sequences(llama, *cells), prefixes, (live, aux), queue, row.tools)
 
 
+def _speaks(row: Row, voice: str) -> bool:
+    """Whether it speaks the language of `voice`: de, en-us, or a name of its own."""
+    return not row.languages or voice.split("-")[0].split("_")[0].lower() in (
+        *row.languages,
+        row.name,
+    )
+
+
 def _windows(setting: int, row: Row) -> tuple[int, int]:
     """(live, aux) tokens of one request."""
     window = min(setting, row.window or setting)
@@ -278,16 +338,16 @@ def _windows(setting: int, row: Row) -> tuple[int, int]:
 
 
 def _submit(
-    writer: Writer, request: ChatRequest, prefill: bool
-) -> tuple[Job, asyncio.Queue[ChatEvent | Exception | None]]:
+    writer: Writer, request: ChatRequest, prefill: bool, options: tuple[str, ...] = ()
+) -> tuple[Job, asyncio.Queue[ChatEvent | Scored | Exception | None]]:
     loop = asyncio.get_running_loop()
-    events: asyncio.Queue[ChatEvent | Exception | None] = asyncio.Queue()
+    events: asyncio.Queue[ChatEvent | Scored | Exception | None] = asyncio.Queue()
 
-    def emit(event: ChatEvent | Exception | None) -> None:
+    def emit(event: ChatEvent | Scored | Exception | None) -> None:
         with contextlib.suppress(RuntimeError):  # the loop ended: nobody listens
             loop.call_soon_threadsafe(events.put_nowait, event)
 
-    job = Job(request, emit, prefill)
+    job = Job(request, emit, prefill, options)
     writer.submit(job)
     return job, events
 

@@ -11,6 +11,7 @@ from exo.models.replies import BadRequest
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MESSAGES = 4096  # messages in one request at most
+PAUSE = 0.9  # seconds of silence that end what a person says, unless told
 
 
 @dataclass(frozen=True)
@@ -273,6 +274,15 @@ class SpeechRequest:
     format: str = "wav"
     speed: float = 1.0
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+def pause_of(query: dict[str, str]) -> float:
+    """Seconds of silence after which a person has stopped speaking. Raises BadRequest."""
+    try:
+        given = float(query.get("pause", PAUSE))
+    except ValueError as error:
+        raise BadRequest("read pause", f"{query['pause']!r} is no number") from error
+    return _number(given, "pause", 0.1, 10.0)
 
 
 def speech_request(value: object) -> SpeechRequest:

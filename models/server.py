@@ -16,7 +16,17 @@ from typing import Any
 from exo.core.base.errors import ExoError
 from exo.core.base.httpd import HttpError, Request, Response, json_response
 from exo.models.audio import wav_bytes
-from exo.models.backend import Backend, CallArguments, CallOpened, ChatEvent, Finished, Heard, Text
+from exo.models.backend import (
+    Backend,
+    CallArguments,
+    CallOpened,
+    ChatEvent,
+    Finished,
+    Heard,
+    Listener,
+    Text,
+)
+from exo.models.questions import decide_request, fit_request
 from exo.models.replies import (
     DONE,
     BadRequest,
@@ -31,6 +41,7 @@ from exo.models.requests import (
     chat_request,
     messages_of,
     multipart,
+    pause_of,
     speech_request,
     texts_of,
 )
@@ -51,6 +62,9 @@ class Routes:
             ("POST", "/v1/prefill"): self._prefill,
             ("POST", "/v1/tokenize"): self._tokenize,
             ("POST", "/v1/embeddings"): self._embeddings,
+            ("POST", "/v1/decide"): self._decide,
+            ("POST", "/v1/systemone"): self._decide,
+            ("POST", "/v1/decide/fit"): self._fit,
             ("POST", "/v1/audio/transcriptions"): self._transcriptions,
             ("POST", "/v1/audio/activity"): self._activity,
             ("POST", "/v1/audio/speech"): self._speech,
@@ -124,7 +138,16 @@ class Routes:
         usage = {"prompt_tokens": tokens, "total_tokens": tokens, "truncated": cut}
         return json_response({"object": "list", "data": data, "model": model, "usage": usage})
 
+    async def _decide(self, request: Request) -> Response:
+        answers = await self.backend.decide(decide_request(await request.json()))
+        return json_response({"model": "exo-decide", "answers": answers})
+
+    async def _fit(self, request: Request) -> Response:
+        return json_response(await self.backend.fit(fit_request(await request.json())))
+
     async def _transcriptions(self, request: Request) -> Response:
+        if request.query.get("stream") == "true":
+            return await self._listened(request)
         heard, form = await self._hear(request, words=True)
         if form == "text":
             return Response(heard.text.encode(), 200, "text/plain; charset=utf-8")
@@ -134,18 +157,22 @@ class Routes:
         heard, _ = await self._hear(request, words=False)
         return json_response(_spans(heard))
 
+    async def _listened(self, request: Request) -> Response:
+        """Raw sound up, events down at the same time: when somebody begins to speak, stops, the text."""
+        pause, pieces = pause_of(request.query), _raw(request)
+        if pieces is None:
+            raise BadRequest("stream a transcription", "it is no audio/pcm", "send raw samples")
+        # a model that is missing is refused here, with a status of its own
+        listener = await self.backend.listen(request.query.get("language", ""), True)
+        return Response(_moments(listener, pieces, pause), 200, "text/event-stream")
+
     async def _hear(self, request: Request, words: bool) -> tuple[Heard, str]:
         """What was said, and the response_format asked for."""
-        kind = request.headers.get("content-type", "").lower()
         fields: dict[str, bytes] = {}
-        pieces: AsyncIterator[bytes]
-        if kind.startswith("audio/pcm"):
-            parameters = [each.strip() for each in kind.split(";")[1:]]
-            if any(each.startswith("rate=") and each != "rate=16000" for each in parameters):
-                raise BadRequest("read audio/pcm", "its rate is not 16000", "send a WAV instead")
-            pieces = request.chunks(VOICE_STALL)
-        else:
+        pieces = _raw(request)
+        if pieces is None:
             raw = await request.body()
+            kind = request.headers.get("content-type", "").lower()
             if kind.startswith("multipart/form-data"):
                 # the header as it came: a boundary is case-sensitive
                 fields = multipart(request.headers["content-type"], raw)
@@ -183,6 +210,37 @@ class Routes:
 async def _close(events: AsyncIterator[Any]) -> None:
     if close := getattr(events, "aclose", None):
         await close()
+
+
+def _raw(request: Request) -> AsyncIterator[bytes] | None:
+    """The samples of a body of audio/pcm as they arrive; None for a body of another kind."""
+    kind = request.headers.get("content-type", "").lower()
+    if not kind.startswith("audio/pcm"):
+        return None
+    parameters = [each.strip() for each in kind.split(";")[1:]]
+    if any(each.startswith("rate=") and each != "rate=16000" for each in parameters):
+        raise BadRequest("read audio/pcm", "its rate is not 16000", "send a WAV instead")
+    return request.chunks(VOICE_STALL)
+
+
+async def _moments(
+    listener: Listener, pieces: AsyncIterator[bytes], pause: float
+) -> AsyncIterator[bytes]:
+    """Events of one recording; OpenAI's names where it has one."""
+    speaking = False
+    try:
+        async for piece in pieces:
+            await listener.feed(piece)
+            if listener.speaking(pause) != speaking:
+                speaking = not speaking
+                yield event({"type": "speech.started" if speaking else "speech.ended"})
+        heard = await listener.finish()
+        more = {"text": heard.text, "language": heard.language, **_spans(heard)}
+        yield event({"type": "transcript.text.done", **more})
+    except (ExoError, HttpError) as error:
+        yield event(error_data(error)[1])
+    finally:
+        await listener.close()
 
 
 async def _one(piece: bytes) -> AsyncIterator[bytes]:

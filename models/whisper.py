@@ -6,7 +6,9 @@ never used here."""
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,14 @@ MARGIN = 0.2  # seconds kept before and after speech
 # frames computed for a short recording, and silence after a longer one. Measured, see README: half the
 # window hears espeak-ng's sentences as well as the whole one in half the time; less makes it loop
 SHORT, TAIL = 1500, 300
+# when words are made up, chosen on the dev half of noises.toml: Whisper's probability that nobody speaks
+# (real speech 0.01 to 0.28, voices backwards 0.21 to 0.79), and below which score it is not sure
+EMPTY, SURE = 0.4, -0.5
+DOUBT = -0.9  # of the score less twice that probability; then the sound is heard again
+MOVED = 0.37  # seconds that it is moved for it
+AGREE = (
+    0.5  # share of words that must come again (real speech 0.5 to 1, voices backwards 0 to 0.34)
+)
 
 
 class Whisper:
@@ -69,7 +79,7 @@ class Whisper:
             part = samples[int(start * RATE) : int(end * RATE)]
             encoded = self._encode(part)
             language = language or self._guess(encoded)
-            texts.append(self._decode(encoded, end - start, language))
+            texts.append(self._certain(part, encoded, end - start, language))
         return " ".join(text for text in texts if text), language
 
     def _encode(self, part: Samples) -> Any:
@@ -86,14 +96,31 @@ class Whisper:
         found = self._model.detect_language(encoded)[0]
         return str(found[0][0]).strip("<|>")
 
-    def _decode(self, encoded: Any, seconds: float, language: str) -> str:
+    def _certain(self, part: Samples, encoded: Any, seconds: float, language: str) -> str:
+        """The words of a piece, "" when they are not to be trusted: Whisper writes sentences for any
+        sound. Where it doubts, it hears the sound once more, moved in its window: what was said is heard
+        again, what was made up comes out otherwise."""
+        import numpy as np
+
+        text, score, empty = self._decode(encoded, seconds, language)
+        if empty > EMPTY and score < SURE:
+            return ""
+        if text and score - 2 * empty < DOUBT:
+            again = self._encode(np.pad(part, (int(MOVED * RATE), 0)))
+            other = self._decode(again, seconds, language)[0]
+            if agreement(text, other) < AGREE:
+                return ""
+        return text
+
+    def _decode(self, encoded: Any, seconds: float, language: str) -> tuple[str, float, float]:
+        """(words, mean log probability of a token, probability that nobody speaks)."""
         spoken = self._words.token_to_id(f"<|{language}|>")
         if spoken is None:
             raise BadRequest("read language", f"{language!r} is none that this model knows")
         prompt = [self._begin, *([spoken] if self._many else []), *self._task]
         # nobody says ten tokens a second: the limit cuts a loop before it costs seconds
         limit = len(prompt) + 16 + int(seconds * 10)
-        best, best_score = "", float("-inf")
+        best, best_score, empty = "", float("-inf"), 0.0
         for temperature in (0.0, 0.4, 0.8):
             result = self._model.generate(
                 encoded,
@@ -108,19 +135,24 @@ class Whisper:
             )[0]
             text = self._words.decode([t for t in result.sequences_ids[0] if t < self._end]).strip()
             score = float(result.scores[0])
-            if result.no_speech_prob > 0.6 and score < -1.0:
-                return ""
+            empty = float(result.no_speech_prob)
             if not _loops(text) and score > best_score:
                 best, best_score = text, score
-            if best_score > -1.0:
+            if best_score > -1.0 or (empty > EMPTY and score < SURE):
                 break
-        return best
+        return best, best_score, empty
 
     def _token(self, text: str) -> int:
         found = self._words.token_to_id(text)
         if found is None:
             raise ValueError(f"tokenizer.json knows no {text}")
         return int(found)
+
+
+def agreement(one: str, other: str) -> float:
+    """How much of two texts is the same words in the same order, 0 to 1."""
+    first, second = (re.findall(r"\w+", text.lower()) for text in (one, other))
+    return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
 
 
 def _loops(text: str) -> bool:

@@ -13,9 +13,10 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from exo.core.base.errors import ContextOverflow, ExoError, ModelBusy
-from exo.models.backend import CallArguments, CallOpened, ChatEvent, Finished, Text
+from exo.models.backend import CallArguments, CallOpened, ChatEvent, Finished, Scored, Text
 from exo.models.grammar import Plan, plan
 from exo.models.llama import BATCH, Llama
 from exo.models.prefixes import Prefixes
@@ -38,10 +39,12 @@ class Job:
     def __init__(
         self,
         request: ChatRequest,
-        emit: Callable[[ChatEvent | Exception | None], None],
+        emit: Callable[[ChatEvent | Scored | Exception | None], None],
         prefill: bool = False,
+        options: tuple[str, ...] = (),
     ) -> None:
-        self.request, self.emit, self.prefill = request, emit, prefill
+        """With `options` no reply is written: how likely each of them is as the reply is weighed."""
+        self.request, self.emit, self.prefill, self.options = request, emit, prefill, options
         self.cancelled = threading.Event()
         self.usage = Usage()
         self.evaluated = 0  # prompt tokens computed
@@ -151,6 +154,7 @@ class Writer:
             tokens = tokens + self.layout.opening(how.start)
         if len(tokens) >= window:
             raise _overflow(f"it has {len(tokens)} tokens", window)
+        weighed = [self.llama.tokenize(option, False) for option in job.options]
         room = 0 if job.prefill else min(how.limit(DEFAULT_REPLY), window - len(tokens))
         slot = job.slot = self._sequences.claim(request.cache_key, request.live, tokens, room)
         slot.busy = True
@@ -159,7 +163,9 @@ class Writer:
             job.usage = Usage(prompt=len(tokens), cached=len(slot.tokens))
             job.evaluated = len(tokens) - len(slot.tokens)
             yield from self._read(slot, tokens)
-            if not job.prefill:
+            if weighed:
+                job.emit(Scored(tuple(self._weigh(slot, weighed))))
+            elif not job.prefill:
                 yield from self._write(job, slot, how, room)
             self._keep(slot, prefix)
         finally:
@@ -199,6 +205,19 @@ class Writer:
             # pause between the prompt's last token and the first draw
             if len(slot.tokens) < len(tokens):
                 yield
+
+    def _weigh(self, slot: Slot, replies: list[list[int]]) -> list[float]:
+        """The log-probability of each reply. One step, because the prompt's logits are read once; replies
+        are the names of options, a few tokens each."""
+        count, first, found = len(slot.tokens), _logs(self.llama.logits()), []
+        for tokens in replies:
+            total = float(first[tokens[0]]) if tokens else -1e9
+            for token, after in zip(tokens, tokens[1:], strict=False):
+                self._sequences.extend(slot, [token], True)
+                total += float(_logs(self.llama.logits())[after])
+            self._sequences.cut(slot, count)
+            found.append(total)
+        return found
 
     def _write(self, job: Job, slot: Slot, how: Plan, room: int) -> Iterator[None]:
         reply = Reply(self, job, slot, how, room)
@@ -280,6 +299,14 @@ class Reply:
             layout.remember_call(f"{self._said}\n{written}", [*start, *self._tokens], written)
             reason = "tool_calls"
         job.emit(Finished(reason, job.usage))
+
+
+def _logs(logits: Any) -> Any:
+    """Log-probabilities of scores, as a copy: the next decode overwrites the scores."""
+    import numpy as np
+
+    shifted = logits - logits.max()
+    return shifted - np.log(np.exp(shifted).sum())
 
 
 def _overflow(what: str, window: int) -> ContextOverflow:

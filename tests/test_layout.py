@@ -26,6 +26,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "onnxruntime",
         "tokenizers",
     ),
+    "models/training": ("exo.models", "exo.core.base", "numpy"),
     "board": (
         "exo.board",
         "exo.core.base",
@@ -71,8 +72,8 @@ LATE = {
     "wasmtime",
     "yaml",
 }
-# device draws from its first moment on
-EARLY = {("device", "PIL")}
+# device draws from its first moment on; training is nothing but arrays
+EARLY = {("device", "PIL"), ("models/training", "numpy")}
 BARE = {"core", "models", "board", "device", "tools", "tests"}
 FIRMWARE = "board/panel"  # MicroPython: flat modules, not part of the package
 TOP_LEVEL = {

@@ -49,7 +49,8 @@ def _terminal() -> Callable[[dict[str, Any]], str] | None:
 
     def approve(asked: dict[str, Any]) -> str:
         print(f"\nexo: {visible(asked['summary'])} [risk {asked['risk']}]", file=sys.stderr)
-        print("exo: allow? y = yes, a = always in this session, else no: ", end="", file=sys.stderr)
+        always = ", a = always in this session" if asked.get("always") else ""
+        print(f"exo: allow? y = yes{always}, else no: ", end="", file=sys.stderr)
         sys.stderr.flush()
         answer = sys.stdin.readline().strip().lower()
         return {"y": "allow", "yes": "allow", "a": "allow_always"}.get(answer, "deny")

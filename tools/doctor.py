@@ -66,6 +66,7 @@ def examine(home: Home) -> Iterator[Finding]:
     for name, socket in (("exod", home.exod_socket), ("models", home.models_socket)):
         yield _service(home, name, socket)
     yield from _plugins(home)
+    yield _policies(home)
     yield from _record(home)
     yield from _providers()
 
@@ -115,6 +116,16 @@ def _settings(home: Home) -> Iterator[Finding]:
         yield Finding("settings", "warning", f"{name} is no setting of ours", f"unset {name}")
     own = [f"{name} = {value} ({origin})" for name, value, origin in rows if origin != "default"]
     yield Finding("settings", "ok", "; ".join(own) or f"all {len(TABLE)} at their defaults")
+
+
+def _policies(home: Home) -> Finding:
+    from exo.tools.gate.command import open_gate
+
+    gate = open_gate(home)
+    gate.policy()
+    if gate.fault:
+        return Finding("policies", "fault", gate.fault, f"edit the file in {home.store}/policies")
+    return Finding("policies", "ok", "as they stand in store/policies, or the defaults")
 
 
 def _record(home: Home) -> Iterator[Finding]:

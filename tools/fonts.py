@@ -1,7 +1,7 @@
-"""Makes the bitmap fonts of the handheld from Debian's packages. Owns reading the sources; the format
-belongs to exo.device.font. Run by hand when a font changes, never at set-up:
+"""Makes the bitmap fonts of the handheld from Debian's packages. Owns reading the sources; the formats
+belong to exo.device.font and exo.device.strike. Run by hand when a font changes, never at set-up:
 
-    apt-get install unifont fonts-unifont xfonts-base
+    apt-get install unifont fonts-unifont xfonts-base fonts-roboto-unhinted
     python -m exo.tools.fonts --out device/fonts
 
 Invariant: the same packages give the same bytes."""
@@ -15,6 +15,10 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 # 6x10 draws stops as small crosses, which read as other signs on a coarse panel: dots of 2 x 2 instead
 STOPS = {
@@ -27,9 +31,31 @@ STOPS = {
 Glyphs = dict[int, tuple[int, bytes]]  # code point -> width in pixels, rows of whole bytes
 
 MAGIC = b"EXOFONT1"
+STRIKE_MAGIC = b"EXOFONT2"
 UNIFONT_HEX = "/usr/share/unifont/unifont.hex"
 UNIFONT_UPPER = "/usr/share/fonts/opentype/unifont/unifont_upper.otf"
 MISC_FIXED = "/usr/share/fonts/X11/misc/6x10.pcf.gz"
+ROBOTO = "/usr/share/fonts/truetype/roboto/unhinted/RobotoCondensed-{}.ttf"
+# strikes of smooth letters: file -> weight, pixels an em, code points (None: SMOOTH)
+STRIKES: dict[str, tuple[str, int, str | None]] = {
+    **{
+        f"{weight.lower()}-{pixels}": (weight, pixels, None)
+        for weight in ("Medium", "Bold")
+        for pixels in (18, 21, 26, 34)
+    },
+    "clock-84": ("Bold", 84, "0123456789:exo"),
+    "clock-112": ("Bold", 112, "0123456789:exo"),
+}
+# Latin, Greek, Cyrillic; Vietnamese; stops, currencies, letterlike signs, arrows and mathematics
+SMOOTH: tuple[tuple[int, int], ...] = (
+    (0x20, 0x180),
+    (0x192, 0x193),
+    (0x1A0, 0x1B1),
+    (0x218, 0x21C),
+    (0x2C6, 0x2DE),
+    (0x300, 0x346),
+)
+SMOOTH += ((0x370, 0x460), (0x490, 0x492), (0x1E00, 0x1F00), (0x2000, 0x2300), (0x25A0, 0x2600))
 # of the planes above the first only what people write in messages: mathematical letters, symbols, emoji
 UPPER = ((0x1D400, 0x1D7FF), (0x1F000, 0x1FAFF))
 
@@ -56,7 +82,55 @@ def main(arguments: list[str] | None = None) -> int:
         path = options.out / f"{name}.font"
         path.write_bytes(pack(glyphs, height, ascent))
         print(f"{path}: {len(glyphs)} glyphs, {path.stat().st_size} bytes")
+    for name, (weight, pixels, letters) in STRIKES.items():
+        path = options.out / f"{name}.font"
+        try:
+            path.write_bytes(strike(source(ROBOTO.format(weight)), pixels, letters))
+        except OSError as error:
+            print(f"read the sources: {error}; apt-get install fonts-roboto-unhinted")
+            return 1
+        print(f"{path}: {path.stat().st_size} bytes")
     return 0
+
+
+def strike(path: Path, pixels: int, letters: str | None) -> bytes:
+    """Return the letters of an outline font at one size: a header, an index sorted by code point, then
+    the ink of each letter cut to its box, four bits a pixel, rows of whole bytes."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    face = ImageFont.truetype(str(path), pixels, layout_engine=ImageFont.Layout.BASIC)
+    ascent, descent = face.getmetrics()
+    present = set(read_cmap(path.read_bytes()))
+    wanted = [ord(c) for c in letters] if letters else [c for a, b in SMOOTH for c in range(a, b)]
+    index, ink = bytearray(), bytearray()
+    kept = [
+        code
+        for code in sorted(wanted)
+        if code in present and unicodedata.category(chr(code)) not in ("Cc", "Cf", "Cn", "Zl", "Zp")
+    ]
+    for code in kept:
+        left, top, right, lower = (int(edge) for edge in face.getbbox(chr(code)))
+        image = Image.new("L", (max(1, right - left), max(1, lower - top)))
+        ImageDraw.Draw(image).text((-left, -top), chr(code), fill=255, font=face)
+        box = image.getbbox() or (0, 0, 0, 0)
+        image = image.crop(box)
+        step = round(face.getlength(chr(code)))
+        index += struct.pack(
+            "<IBbbBBI", code, step, left + box[0], top + box[1], *image.size, len(ink)
+        )
+        ink += _nibbles(image)
+    head = STRIKE_MAGIC + struct.pack("<BBH", ascent + descent, ascent, len(kept))
+    return head + bytes(index) + bytes(ink)
+
+
+def _nibbles(image: Image.Image) -> bytes:
+    """Four bits a pixel, the left one high."""
+    raw, rows = image.tobytes(), bytearray()
+    for start in range(0, len(raw), image.width or 1):
+        line = [round(value / 17) for value in raw[start : start + image.width]]
+        line += [0] * (len(line) % 2)
+        rows += bytes(high << 4 | low for high, low in zip(line[::2], line[1::2], strict=True))
+    return bytes(rows)
 
 
 def pack(glyphs: Glyphs, height: int, ascent: int) -> bytes:
@@ -114,14 +188,21 @@ def read_outlines(path: Path) -> Iterator[tuple[int, tuple[int, bytes]]]:
 
 
 def read_cmap(raw: bytes) -> Iterator[int]:
-    """Yield the code points of an OpenType file's format 12 table (OpenType 1.9, `cmap`)."""
+    """Yield the code points of an OpenType file's tables of format 12 and 4 (OpenType 1.9, `cmap`)."""
     for table in range(struct.unpack_from(">H", raw, 4)[0]):
         tag, _, start, _ = struct.unpack_from(">4sIII", raw, 12 + 16 * table)
         if tag != b"cmap":
             continue
         for record in range(struct.unpack_from(">H", raw, start + 2)[0]):
             sub = start + struct.unpack_from(">HHI", raw, start + 4 + 8 * record)[2]
-            if struct.unpack_from(">H", raw, sub)[0] != 12:
+            form = struct.unpack_from(">H", raw, sub)[0]
+            if form == 4:
+                count = struct.unpack_from(">H", raw, sub + 6)[0] // 2
+                ends = struct.unpack_from(f">{count}H", raw, sub + 14)
+                starts = struct.unpack_from(f">{count}H", raw, sub + 16 + 2 * count)
+                for first, last in zip(starts, ends, strict=True):
+                    yield from range(first, min(last, 0xFFFE) + 1)
+            if form != 12:
                 continue
             for group in range(struct.unpack_from(">I", raw, sub + 12)[0]):
                 first, last, _ = struct.unpack_from(">III", raw, sub + 16 + 12 * group)

@@ -89,7 +89,8 @@ def _approve(
         return
     choice = approve(asked)
     with contextlib.suppress(ProtocolError):  # another client was faster
-        client.call("approval.respond", request=asked["request"], choice=choice, by="terminal")
+        answer = {"request": asked["request"], "choice": choice, "by": "terminal"}
+        client.call("approval.respond", **answer, via="typed")
 
 
 class _Follower:

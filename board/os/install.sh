@@ -5,7 +5,8 @@
 # and a root given by --root gets all files and no process.
 
 os=$root/board/os
-units=(exod.service exo-models.service exo-device.service exo-console.service exo-wifi.service exo-wifi.path)
+at_boot=(exod.service exo-models.service exo-device.service exo-console.service exo-wifi.service exo-wifi.path exo-reset.path)
+units=("${at_boot[@]}" exo-reset.service) # by its path alone
 program=/opt/exo
 target='' # another root, for a card or a trial
 dry=0
@@ -163,12 +164,12 @@ install_exo() {
     esac
   done
   if ((changed)); then
-    act "start at boot: ${units[*]}" systemctl --root="${target:-/}" --quiet enable "${units[@]}"
+    act "start at boot: ${at_boot[*]}" systemctl --root="${target:-/}" --quiet enable "${at_boot[@]}"
     live "read the units" systemctl daemon-reload
     live "read the rules of udev" udevadm control --reload
     live "apply them" udevadm trigger --subsystem-match=gpio --subsystem-match=spidev --subsystem-match=i2c-dev
     live "limit the journal" systemctl restart systemd-journald
-    live "start" systemctl restart exod exo-models exo-device exo-wifi.path
+    live "start" systemctl restart exod exo-models exo-device exo-wifi.path exo-reset.path
   fi
   if ((!changed)); then
     say "all is as it should be"
@@ -183,8 +184,8 @@ uninstall_exo() {
   local unit
   install_options "$@"
   if [[ -f $target/etc/systemd/system/exod.service ]]; then
-    live "stop" systemctl stop exo-device exo-console exo-models exod exo-wifi.path
-    act "start no more at boot" systemctl --root="${target:-/}" --quiet disable "${units[@]}"
+    live "stop" systemctl stop exo-device exo-console exo-models exod exo-wifi.path exo-reset.path
+    act "start no more at boot" systemctl --root="${target:-/}" --quiet disable "${at_boot[@]}"
   fi
   for unit in "${units[@]}"; do
     drop "/etc/systemd/system/$unit"

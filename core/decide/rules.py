@@ -1,156 +1,221 @@
 """What a request is, by rules alone: commands that need no language model are recognised here, with
-their arguments. Pure; English and German. Anything not recognised for certain is left to the model."""
+their arguments; so are questions about the person. Pure; the words are data (tongue.py). Anything not
+recognised for certain is left to the model.
+
+Invariant: a sentence of which a part is not understood is no command."""
 
 from __future__ import annotations
 
+import datetime
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
+from exo.core.decide.tongue import NAMES, Language, fold, language
+from exo.core.decide.when import When, parse
+
 Kind = Literal["command", "note", "question", "chat"]
+Call = tuple[str, dict[str, Any]]
+LONGEST = 400  # letters of a command
+_OWN_WORDS = (
+    "note",
+    "remember",
+    "forget",
+)  # what follows is kept as it was said, with its question mark
+
+
+@dataclass(frozen=True)
+class Past:
+    """A turn that was: what was said, what was done for it, what was answered."""
+
+    said: str
+    calls: Sequence[Call] = ()
+    reply: str = ""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`calls` are tools to run before, and instead of, asking a language model."""
+    """`calls` are tools to run before, and instead of, asking a language model; `said` is an answer that
+    needs neither; `query` is what was meant where the words alone do not say it; `language` is that of a
+    command."""
 
     kind: Kind
-    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    said: str = ""
+    query: str = ""
+    language: str = "en"
 
 
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-    " sixteen seventeen eighteen nineteen"
-)
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_EINS = (
-    "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn"
-    " sechzehn siebzehn achtzehn neunzehn"
-)
-_ZEHN = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"
-_NUMBERS: dict[str, float] = {
-    word: n for words in (_ONES, _EINS) for n, word in enumerate(words.split())
-}
-_NUMBERS |= {word: 20 + 10 * n for words in (_TENS, _ZEHN) for n, word in enumerate(words.split())}
-_NUMBERS |= {"a": 1, "an": 1, "eine": 1, "einer": 1, "einen": 1, "half": 0.5, "halbe": 0.5}
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "t": 86400}
-_UNIT = r"(?P<unit>s(?:ec(?:ond)?s?|ekunden?)?|m(?:in(?:ute)?[sn]?)?|h(?:ours?)?|stunden?|days?|tagen?)\b"
-_WORD = "|".join(sorted(_NUMBERS, key=len, reverse=True))
-_NUMBER = rf"(?P<number>\d+(?:[.,]\d+)?|(?:{_WORD})(?:[ -](?:{_WORD}))?)"
-_SPAN = re.compile(
-    rf"(?:\b(?:for|of|in|auf|von|über|and|und)\s+)?\b{_NUMBER}(?:\s+an?)?[\s-]*{_UNIT}"
-    r"(?P<half>\s+and\s+a\s+half)?",
-    re.I,
-)
-_LABEL = re.compile(
-    r"\b(?:called|named|label(?:led)?|for (?:the |my )?|für (?:den |die |das )?|namens)\s*(?P<label>[^,.!?]+)",
-    re.I,
-)
-_DAYS = r"today|tomorrow|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_WHEN = (
-    rf"(?P<when>(?:in\s+.+?{_UNIT.replace('?P<unit>', '?:')}(?:\s+and\s+a\s+half)?)|(?:(?:{_DAYS})\b\s*)?(?:(?:at|um)\s+)?"
-    rf"\d{{1,2}}(?::\d\d)?\s*(?:[ap]\.?m\.?|uhr)?|(?:{_DAYS})\b)"
-)
-# tool, and how it is asked for after polite words; a group is an argument of the tool
-_SAID = {
-    "time": r"(?:what(?:'s|’s| is)?(?: the)? (?:time|date)(?: is it)?|what (?:time|day)(?: is it| is"
-    r" today)|what(?:'s|’s| is) today(?:'s|’s) date|(?:tell me|say|do you (?:know|have)) (?:the|what) time"
-    r"(?: it is)?|time|wie (?:spät|viel uhr) ist es|welcher tag ist(?: heute)?|welches datum (?:ist|haben"
-    r" wir)(?: heute)?)(?: (?:now|right now|today|please|jetzt|heute))*[?.! ]*$",
-    "timer": r"(?:(?:set|start|make|give me|stelle?|starte)\s+(?:me\s+)?(?:an?\s+|einen\s+|the\s+)?)?"
-    r"(?P<before>(?:[\w,.-]+ ){0,4}?)\b(?:timer|countdown|wecker)\b(?P<after>.*)$",
-    "reminder": rf"(?:remind me|erinnere? mich)\s+(?:{_WHEN}\s+(?:to|that|about|of|an|daran,?)\s+(?P<text>\S.*)"
-    rf"|(?:to|about|of|an)\s+(?P<text2>\S.*?)\s+{_WHEN.replace('?P<when>', '?P<when2>')})[?.! ]*$",
-    "note": r"(?:(?:take|make|write(?: down)?|add)\s+(?:an?\s+)?note(?:\s+that|\s+to|\s*:|\s*,)?|note(?:\s+that|\s+"
-    r"down|\s*:|\s*,)|write down(?:\s+that|\s*:)?|notier(?:e|)(?:\s+dir)?(?:\s*:|\s*,)?|notiz\s*:|schreib(?:e)?"
-    r"(?:\s+dir)? auf(?:\s*:|\s*,)?)\s+(?P<text>\S.*)$",
-    "read_file": r"(?:read|show|open|lies|zeig(?:e)?)\s+(?:me\s+|mir\s+)?(?:the\s+file\s+|file\s+|die\s+datei\s+|datei\s+)"
-    r"[\"'“]?(?P<path>[^\"'”?]+?)[\"'”]?[?. ]*$",
-    "remember": r"(?:remember|keep in mind|don(?:'|’)?t forget|merk(?:e|) dir|denk(?:e|) daran|vergiss nicht)"
-    r"(?:\s+that|[:,]?\s+dass|\s*[:,])?\s+(?!to\b|when\b|how\b)(?P<text>\S.*\s\S.*)(?<!\?)$",
-    "recall": r"(?:what do you (?:know|remember) about|what did i (?:say|tell you|note)(?: down)? about|was weißt du (?:über|von)"
-    r"|was habe ich (?:dir )?(?:über|von|zu)(?= .*(?:gesagt|erzählt|notiert)))\s+(?P<query>\S.*?)"
-    r"(?:\s+(?:gesagt|erzählt|notiert))?[?.! ]*$",
-}
-_POLITE = r"^(?:(?:hey|ok(?:ay)?|please|bitte|can you|could you|kannst du|exo)[ ,]+)*"
-_RULES = {tool: re.compile(_POLITE + said, re.I) for tool, said in _SAID.items()}
-_KINDS: dict[str, Kind] = {"note": "note", "recall": "question"}  # others are commands
-_TALK = re.compile(
-    r"^\W*(?:how|what|why|when|who|which|is|was|does|did|do|i|he|she|we|they|my|the|wie|was|warum|wann"
-    r"|ich|er|sie|wir|mein|der|die|das)\b",
-    re.I,
-)
 _QUESTION = re.compile(
-    r"\?\s*$|^\W*(?:who|what|when|where|why|how|which|is|are|do|does|did|can|could|wer|was|wann|wo|warum|wie"
-    r"|welche[rs]?)\b",
-    re.I,
+    r"\?\s*$|^\W*(?:who|what|when|where|why|how|which|is|are|do|does|did|can|could|wer|was|wann|wo\w{0,4}|warum|wie"
+    r"|welche[rs]?|que|quien|cuando|donde|como|cual)\b",
 )
 
 
-def plan(text: str) -> Plan:
-    """Return what `text` asks for; no calls when a language model has to word the answer."""
+def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
+    """Return what `text` asks for; no calls and nothing said when a language model has to word the
+    answer. `now` is wall time with its zone, `past` the turn before."""
     line = " ".join(text.split())
-    if len(line) > 400:
+    if len(line) > LONGEST:
         return Plan("chat")
-    for tool, said in _RULES.items():
-        if (match := said.match(line)) and (call := _call(tool, match)):
-            return Plan(_KINDS.get(tool, "command"), [call])
-    return Plan("question" if _QUESTION.search(line) else "chat")
+    from exo.core.decide.follow import follow
+
+    for name in NAMES:
+        if found := command(line, language(name), now):
+            return found
+    for name in NAMES if past else ():
+        if past and (found := follow(line, language(name), now, past)):
+            return found
+    asks = _QUESTION.search(fold(line)) or about_person(line, anybody=True)
+    return Plan("question" if asks else "chat")
 
 
-def _call(tool: str, match: re.Match[str]) -> tuple[str, dict[str, Any]] | None:
-    """The call of a tool, None when what was said is no call of it after all."""
-    if tool == "timer":
-        args = _timer(f"{match['before']} {match['after']}")
-        return (tool, args) if args and not _TALK.match(match.string) else None
-    if tool == "reminder":
-        return _reminder(match["when"] or match["when2"], match["text"] or match["text2"])
-    args = {name: value.strip() for name, value in match.groupdict().items()}
-    if tool == "remember":  # a sentence of its own
+def about_person(text: str, anybody: bool = False) -> str:
+    """The language of a question that wants to know a fact of the person who asks, or with `anybody` of
+    whomever; "" when it is none: advice is not."""
+    line = fold(" ".join(text.split()))
+    for name in NAMES:
+        asks, person, advice = _about(language(name))
+        if asks.match(line) and (anybody or person.search(line)) and not advice.search(line):
+            return name
+    return ""
+
+
+@lru_cache
+def _about(tongue: Language) -> tuple[re.Pattern[str], ...]:
+    rows = tongue.data["about"]
+    return tuple(re.compile(rows[each]) for each in ("asks", "person", "advice"))
+
+
+@lru_cache
+def _rules(tongue: Language) -> list[tuple[dict[str, Any], re.Pattern[str]]]:
+    return [
+        (row, re.compile(tongue.form(form))) for row in tongue.data["rules"] for form in row["said"]
+    ]
+
+
+def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
+    """The command that `line` is in this language."""
+    low, polite = fold(line), tongue.data["polite"]
+    before = re.match(polite["before"], low)
+    start = before.end() if before else 0
+    line, low = line[start:], low[start:]
+    low = _without(low, polite["after"])
+    asked = _without(low.rstrip("?.! "), polite["after"])
+    for row, form in _rules(tongue):
+        if found := form.fullmatch(low if row["tool"] in _OWN_WORDS else asked):
+            kind: Kind = row.get("kind", "command")
+            return Plan(kind, [_call(row, found, line, tongue)], language=tongue.name)
+    line = line[: len(low)]
+    return _timer(line, low, tongue) or _reminder(line, low, tongue, now)
+
+
+def _without(low: str, end: str) -> str:
+    found = re.search(end + "$", low)
+    return low[: found.start()] if found else low
+
+
+def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language) -> Call:
+    args: dict[str, Any] = dict(row.get("args", {}))
+    for group in found.re.groupindex:
+        start, end = found.span(group)
+        name, word = group.rstrip("234"), line[start:end].strip()
+        if start < 0 or name == "percent":
+            continue
+        if name == "span":
+            args["seconds"] = tongue.seconds(fold(word))
+        elif name in ("number", "level"):  # up to ten it is of ten, else of a hundred
+            value = tongue.value(name, fold(word))
+            whole = name == "level" or group != "number" or found["percent"] or value > 10
+            args["value"] = min(100, round(value if whole else value * 10))
+        else:
+            args[name] = word
+    if "what" in args:
+        args["what"] = (
+            "timer" if fold(args["what"]) in tongue.data["timer"]["names"] else "reminder"
+        )
+    if row["tool"] == "remember":  # a sentence of its own
         args["text"] = args["text"][:1].upper() + args["text"][1:]
-    return tool, args
+    return row["tool"], args
 
 
-def _timer(said: str) -> dict[str, Any] | None:
-    """The timer's arguments, None when no span of time was said."""
-    seconds, found = 0.0, None
-    for found in _SPAN.finditer(said):
-        number = _number(found["number"])
-        if number is None:
-            return None
-        unit = found["unit"].lower()
-        size = _UNITS["h" if unit.startswith("stund") else unit[0]]
-        seconds += (number + (0.5 if found["half"] else 0)) * size
-    if found is None or not 1 <= seconds < 1e9:
+def _timer(line: str, low: str, tongue: Language) -> Plan | None:
+    rows = tongue.data["timer"]
+    word = re.search(rf"\b(?:{rows['said']})\b", low)
+    if word is None or re.match(rows["talk"], low):
         return None
+    if re.fullmatch(rows["ask"], low):
+        return Plan("command", said=tongue.say["how_long"], language=tongue.name)
+    spans = [found.span() for found in tongue.pattern("{span}").finditer(low)]
+    left = low
+    for start, end in spans:
+        left, line = (f"{each[:start]}{' ' * (end - start)}{each[end:]}" for each in (left, line))
+    filler = rf"\b(?:{rows['filler']})\b"
+    label = ""
+    if found := re.search(rf"\b{rows['label']}$", left):
+        start, end = found.span("label")
+        words = line[start:end].split()
+        while words and re.fullmatch(rows["filler"], fold(words[-1])):
+            words.pop()
+        label, left = " ".join(words), left[: found.start()]
+    rest = " ".join(re.sub(rf"{filler}|[,.!-]", " ", left).split())
+    if rest and not label and re.search(rf"\b{re.escape(rest)}$", low[: word.start()].strip()):
+        place = low.index(rest)  # "set a pasta timer"
+        label, rest = line[place : place + len(rest)], ""
+    seconds = [tongue.seconds(low[start:end]) for start, end in spans]
+    if rest or not seconds or not all(1 <= each < 1e9 for each in seconds):
+        return None
+    calls = [("timer", timer_args(each, label)) for each in seconds]
+    return Plan("command", calls, language=tongue.name)
+
+
+def timer_args(seconds: float, label: str = "") -> dict[str, Any]:
     args: dict[str, Any] = {"seconds": int(seconds) if seconds == int(seconds) else seconds}
-    label = _LABEL.search(_SPAN.sub(" ", said))
-    if label and (name := label["label"].strip()):
-        args["label"] = name
-    return args
+    return args | ({"label": label} if label else {})
 
 
-def _reminder(when: str, text: str) -> tuple[str, dict[str, Any]] | None:
-    """A reminder's call; a span under a minute is a timer's. None when no time was said."""
-    text = text.rstrip("?.! ")
-    if when.lower().startswith("in"):
-        if not (found := _timer(when)):
-            return None
-        if found["seconds"] < 60:
-            return "timer", {"seconds": found["seconds"], "label": text}
-        return "reminder", {"at": f"in {round(found['seconds'] / 60)} minutes", "text": text}
-    at = re.sub(r"\b(?:at|um|on|uhr)\b|\.", "", when.lower())
-    at = " ".join(re.sub(r"(\d)\s*([ap]m)", r"\1 \2", at).split())
-    if re.search(r"(?:^| )\d{1,2}$", at):
-        at += ":00"
-    return "reminder", {"at": at, "text": text}
+def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> Plan | None:
+    rows = tongue.data["reminder"]
+    for form in [*rows["said"], *rows["alarm"], *rows["weak"]]:
+        found = re.fullmatch(form, low)
+        if found is None:
+            continue
+        before, body = (line[slice(*found.span(group))] for group in ("before", "body"))
+        if before and not (
+            (early := parse(before, now, tongue.name)) and not early.rest.strip(", ")
+        ):
+            continue
+        wakes = form in rows["alarm"]  # in the morning, unless more was said
+        when = parse(f"{before} {body}".strip(), now, tongue.name, twelve=not wakes)
+        if when is None:
+            if wakes and tongue.pattern("{span}").fullmatch(fold(body)):
+                args = timer_args(tongue.seconds(fold(body)), tongue.say["alarm"])
+                return Plan("command", [("timer", args)], language=tongue.name)
+            if form in rows["said"] and re.match(rows["ask"], fold(body)):
+                return Plan("command", said=tongue.say["when"], language=tongue.name)
+            continue
+        text = when.rest.strip(" ,.!?:")
+        lead = re.match(rows["lead"], fold(text))
+        if form in rows["weak"] and not re.match(rows["weak_lead"], fold(text)):
+            continue
+        text = text[lead.end() if lead else 0 :].strip(" ,.!?:")
+        if wakes and re.fullmatch(rf"(?:(?:{rows['filler']})\b ?)*", fold(text)):
+            text = tongue.say["alarm"]
+            if when.parts == {"span"}:
+                return Plan("command", [("timer", timer_args(when.seconds))], language=tongue.name)
+        elif wakes and lead is None:
+            continue
+        if text and not text.isdigit():
+            return Plan("command", [reminder_call(when, text)], language=tongue.name)
+    return None
 
 
-def _number(text: str) -> float | None:
-    text = text.lower().replace(",", ".")
-    if text[0].isdigit():
-        return float(text)
-    parts = [_NUMBERS.get(word) for word in re.split(r"[ -]", text)]
-    if 0.5 in parts:
-        return 0.5  # half an hour, a half hour, eine halbe Stunde
-    return None if None in parts else sum(part for part in parts if part is not None)
+def reminder_call(when: When, text: str) -> Call:
+    """A reminder's call; a span under a minute is a timer's."""
+    if 1 <= when.seconds < 60:
+        return "timer", timer_args(when.seconds, text)
+    step = "minutes" if when.at.tzinfo is None else "seconds"
+    args = {"at": when.at.isoformat(timespec=step), "text": text}
+    return "reminder", args | ({"repeat": when.repeat} if when.repeat else {})

@@ -15,12 +15,18 @@ from exo.core.base.home import Home
 from exo.core.base.settings import BY_NAME, Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.engine import ContextEngine
-from exo.core.decide.rules import plan
+from exo.core.decide.calibration import Calibration
+from exo.core.decide.decider import Decider
+from exo.core.decide.live import Decisions
+from exo.core.decide.providers import providers
+from exo.core.decide.rules import Past, Plan, plan
 from exo.core.engine.actions import Actions, Approvals
+from exo.core.engine.commands import Commands
 from exo.core.engine.erase import erase
 from exo.core.engine.loop import Loop, Rules, Turn
 from exo.core.engine.sessions import Sessions, Waiting, check_count, check_id, lost, new_id, spoken
 from exo.core.engine.titles import word
+from exo.core.gate.gate import Gate
 from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Command as PluginCommand
@@ -83,17 +89,26 @@ class Engine:
         self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
         tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
         self.plugins.builtin("builtin", tools.register)
-        self.plugins.fallback("ask", tools.register_ask)
         about = PluginCommand("plugins", "What is plugged in.", self._plugins_command)
         self._registry.commands["plugins"] = about
+        cancel = PluginCommand("cancel", "Take a timer or reminder back.", self._cancel_command)
+        self._registry.commands["cancel"] = cancel
         self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
         wait = settings.number("approval.timeout")
         self._approvals = Approvals(database, hub, self.sessions.outbox, wait)
+        gate = Gate(
+            home.store / "policies" if home else None,
+            clock,
+            self._registry.slots,
+            lambda: settings.text("tools.ask") == "medium",
+        )
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
         self.context = ContextEngine(database, hub, model, settings, clock, lambda: local("aux"))
+        commands = Commands(self.sessions, hub, self.context, self._timers)
+        self.plugins.builtin("commands", commands.register)
         rules = Rules(
             settings.count("turn.rounds"),
             settings.count("turn.retries"),
@@ -103,14 +118,17 @@ class Engine:
             self.sessions,
             hub,
             model,
-            Actions(self.tools, self._registry.hooks, self._approvals),
+            Actions(
+                self.tools, self._registry.hooks, self._approvals, gate, self._spent, self._tell
+            ),
             self._slots,
-            plan,
+            self._plan,
             self.context,
             opening(prompts),
             rules,
             closed,
             self._results,
+            self._decisions(home),
         )
         self._turns: dict[str, Turn] = {}
         self._memory: Provider | None = None
@@ -131,6 +149,22 @@ class Engine:
             if hasattr(self, method):
                 self._handlers[name] = getattr(self, method)
 
+    def _decisions(self, home: Home | None) -> Decisions:
+        def record(facts: dict[str, Any]) -> None:
+            session, turn = facts.pop("session", ""), facts.pop("turn", "")
+            with contextlib.suppress(HomeError), self._hub.commit():  # no turn fails for it
+                id_ = new_id()
+                self.sessions.outbox.put("decision", id_, session, turn, asked=id_, **facts)
+
+        decider = Decider(
+            lambda: providers(self._settings, home.models_socket) if home else [],
+            Calibration(home.cache / "decide" if home else None),
+            record if home else lambda facts: None,
+        )
+        found = Decisions(decider, lambda id_: self._turns[id_].id if id_ in self._turns else "")
+        self.plugins.builtin("decide", found.register)
+        return found
+
     def _remember(self, home: Home) -> Provider:
         def opens() -> Memory:
             from exo.core.retrieve.memory import Memory  # libsodium, SQLite: not at the start
@@ -143,12 +177,24 @@ class Engine:
                     return message.text
             return ""
 
-        def tell(code: str, text: str) -> None:
-            with contextlib.suppress(HomeError):
-                self._hub.publish(None, Notice("warning", code, text))
-
         outbox = self.sessions.outbox
-        return Provider(home, opens, outbox, said, lambda: not self._turns, tell, self._erased)
+        lines = self._settings.count("reply.lines")
+        more = (self._tell, self._erased, lines)
+        return Provider(home, opens, outbox, said, lambda: not self._turns, *more)
+
+    def _tell(self, code: str, text: str) -> None:
+        with contextlib.suppress(HomeError):
+            self._hub.publish(None, Notice("warning", code, text))
+
+    async def _spent(self) -> int:
+        """What this month's actions have cost, in cents, by the record."""
+        from exo.core.ledger.mirror import spent  # libsodium, as above
+
+        if self._memory is None:
+            return 0
+        await self._memory.drain()
+        since = self._clock.local().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        return await self._memory.run(lambda memory: spent(memory.ledger, since.timestamp() * 1000))
 
     async def _erased(self, needles: Needles) -> None:
         """Take what is forgotten out of the conversations, and out of what memory holds of them."""
@@ -194,8 +240,9 @@ class Engine:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs or a timer is to ring: reasons to stay."""
-        return bool(self._turns) or bool(self._timers.pending())
+        """Whether a turn or a tool runs or a timer is to ring: reasons to stay."""
+        acts = any(task.get_name().startswith("tool ") for task in self._tasks)
+        return acts or bool(self._turns) or bool(self._timers.pending())
 
     # ---- sessions --------------------------------------------------------------------------------
 
@@ -336,6 +383,9 @@ class Engine:
             self._loop.accept(turn, message)
             self._run(turn)
             return schema.TurnSendResult(True, turn.id)
+        if [name for name, _ in self._plan(text, None).calls] == ["stop"]:
+            running.interrupt()
+            mode = "queue"
         if mode not in ("steer", "queue"):
             why = "a turn runs in this session"
             raise refused("turn_running", "send a turn", f"{why}; send it as steer or queue")
@@ -369,8 +419,12 @@ class Engine:
         return schema.InterruptResult(turn is not None or bool(acting))
 
     async def on_approval_respond(self, body: schema.ApprovalRespond) -> schema.Nothing:
-        self._approvals.respond(body.request, body.choice, body.by or "client")
+        by = body.by or "client"
+        self._approvals.respond(body.request, body.choice, by, body.via or "")
         return schema.Nothing()
+
+    def _plan(self, text: str, past: Past | None) -> Plan:
+        return plan(text, self._clock.local(), past)
 
     def _run(self, turn: Turn) -> None:
         self._turns[turn.session] = turn
@@ -441,14 +495,6 @@ class Engine:
             return lost(call)
         return task.result()
 
-    async def on_tasks_list(self, body: schema.TasksList) -> schema.Rows:
-        """What the plugin of tasks has; none without it."""
-        await self.plugins.ready()
-        if (command := self._registry.commands.get("task")) is None:
-            return schema.Rows([])
-        found = await call_plugin(command.handler, {"action": "list"}, None)
-        return schema.Rows(found["tasks"])
-
     async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
         await self.plugins.ready()
@@ -474,6 +520,23 @@ class Engine:
 
     async def _plugins_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
         return {"plugins": self.plugins.records()}
+
+    async def _cancel_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
+        id_ = str(args.get("id", ""))
+        gone = self._timers.cancel([id_])
+        if not gone and (command := self._registry.commands.get("task")):
+            await call_plugin(command.handler, {"action": "remove", "id": id_}, None)
+            gone = True
+        return {"cancelled": gone}
+
+    async def on_tasks_list(self, body: schema.TasksList) -> schema.Rows:
+        """Timers and reminders, soonest first: {id, kind, due (ms UTC), label, repeat, session}; then tasks."""
+        await self.plugins.ready()
+        rows = [vars(timer) | {"kind": timer.kind} for timer in self._timers.pending()]
+        if command := self._registry.commands.get("task"):
+            found = await call_plugin(command.handler, {"action": "list"}, None)
+            rows += found["tasks"]
+        return schema.Rows(rows)
 
     async def on_memory_query(self, body: schema.MemoryQuery) -> schema.AnyResult:
         """The person's memory: recall, remember, rule, why, forget, status."""
@@ -503,7 +566,7 @@ class Engine:
         return schema.ConfigSaved()
 
     def _ring(self, timer: Timer) -> None:
-        code = "reminder" if timer.first else "timer"
+        code = timer.kind
         text = "Your timer is done."
         if timer.label:
             text = f"{code.capitalize()}: {timer.label}"

@@ -20,20 +20,24 @@ from typing import Any, Literal
 from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError, StorageError
 from exo.core.context.builder import shorten
 from exo.core.context.engine import ContextEngine
-from exo.core.decide.rules import Plan
+from exo.core.decide.live import Decisions
+from exo.core.decide.rules import Past, Plan
 from exo.core.engine.actions import Actions
 from exo.core.engine.calls import read_calls
+from exo.core.engine.commands import past
 from exo.core.engine.deltas import Joiner
 from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, title_of
 from exo.core.plugins.slots import Remembered, Slots
 from exo.core.protocol import schema
 from exo.core.protocol.schema import Call, Error, Message, Notice, ToolResult, Usage
+from exo.core.retrieve.words import sought
 from exo.core.router.model import Done, Model, Request, Text
 from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context
 
 REPEATS = 3  # the same failing call in so many rounds in a row ends the turn
 SHRINKS = 4  # halvings of a request that the model finds too long
+MEANT = 12  # messages that a question may be about
 RECORDED = 4000  # characters of a tool's result that the record keeps
 
 StopReason = Literal["end", "length", "interrupted", "rounds", "error"]
@@ -64,6 +68,7 @@ class Turn:
     message: str = ""  # id of the reply that is being written
     said: str = ""  # its text so far
     reply: str = ""  # the last whole text of the assistant
+    language: str = "en"  # of a command's answer
     recalled: Remembered = Remembered()  # what the memory provider knows to this message
     failures: dict[str, int] = field(default_factory=dict)  # call -> rounds in a row
     joiners: list[Joiner] = field(default_factory=list)
@@ -91,12 +96,13 @@ class Loop:
     _model: Model
     _actions: Actions
     _slots: Slots
-    _plan: Callable[[str], Plan]
+    _plan: Callable[[str, Past | None], Plan]
     _context: ContextEngine
     _opening: list[dict[str, Any]]
     _rules: Rules
     _closed: tuple[Path, ...] = ()
     _results: Path | None = None
+    _decisions: Decisions | None = None
 
     def accept(self, turn: Turn, message: str, waiting: Waiting | None = None) -> None:
         """Make the person's words durable: message, events, running mark in one FULL commit."""
@@ -137,17 +143,28 @@ class Loop:
         self._write_end(turn, "error", ExoError(what, do="ask again", code="restarted"))
 
     async def _answer(self, turn: Turn) -> StopReason:
-        plan = self._plan(turn.text)
-        turn.kind = plan.kind
+        before = past(self._sessions.messages(turn.session))
+        plan = self._plan(turn.text, before)
+        turn.kind, turn.language = plan.kind, plan.language
         if plan.calls:
             calls = [Call(new_id(), name, args) for name, args in plan.calls]
             results = await self._round(turn, new_id(), "", calls, {})
             said = "\n".join(result.text for result in results)
             self._store(turn, Message(new_id(), "assistant", said))
             return "end"
-        turn.recalled = await self._slots.recall(turn.session, turn.text)
-        if turn.recalled.answer and plan.kind == "question":
-            self._store(turn, Message(new_id(), "assistant", turn.recalled.answer))
+        if plan.said:
+            self._store(turn, Message(new_id(), "assistant", plan.said))
+            return "end"
+        query, deep = plan.query or turn.text, False
+        if self._decisions is not None:
+            question, deep = await self._decisions.read(turn.session, turn.id, turn.text)
+            turn.kind = "question" if question else plan.kind
+        turn.recalled = await self._slots.recall(turn.session, query, deep)
+        answer, nothing = turn.recalled.answer, turn.recalled.nothing
+        if nothing and not self._mentioned(turn, query):
+            answer, turn.recalled = nothing, Remembered()
+        if answer and turn.kind == "question":
+            self._store(turn, Message(new_id(), "assistant", answer))
             return "end"
         code, why = "rounds", f"stopped after {self._rules.rounds} rounds of tools"
         for _ in range(self._rules.rounds):
@@ -172,6 +189,11 @@ class Loop:
                 break
         self._hub.publish(turn.session, Notice("warning", code, why))
         return "rounds"
+
+    def _mentioned(self, turn: Turn, query: str) -> bool:
+        """Whether the conversation itself may hold the answer."""
+        said = [m.text for m in self._sessions.messages(turn.session)[-MEANT:] if m.role == "user"]
+        return any(set(sought(query)) & set(sought(text)) for text in said[:-1])
 
     async def _ask(self, turn: Turn) -> Done:
         """One model call, retried and shrunk only while nothing was shown. Text goes out as it comes;
@@ -265,35 +287,43 @@ class Loop:
         try:
             for call in calls:
                 fault = faults.get(call.id, "")
-                results.append(await self.act(turn.session, call, turn.id, fault))
+                results.append(await self.act(turn.session, call, turn, fault))
         finally:
             results += [lost(call) for call in calls[len(results) :]]
             self._store(turn, Message(new_id(), "tool", "", results=results))
         return results
 
-    async def act(self, session: str, call: Call, turn: str = "", fault: str = "") -> ToolResult:
-        """Run a call through hooks and approvals; with a `fault` it is not made. Only a call of a turn
-        is told of by events; every call goes into the record."""
+    async def act(
+        self, session: str, call: Call, by: Turn | None = None, fault: str = ""
+    ) -> ToolResult:
+        """Run a call through gate, hooks and approvals; with a `fault` it is not made. Only a call of a
+        turn is told of by events; every call goes into the record, with what the gate said."""
+        turn, language = (by.id, by.language) if by else ("", "en")
         key = f"{turn or new_id()}:{call.id}"
         put = self._sessions.outbox.put
+        context = self._context_of(session, call, language)
+        verdict = fault or await self._actions.judge(call, context)
+        facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
+        facts |= {} if isinstance(verdict, str) else verdict.record()
         risk = self._actions.tools.risk(call)
         with self._hub.commit() as add:
-            facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
             put("action", f"{key}:action", session, turn, call=call.id, **facts)
             if turn:
                 add(session, schema.ToolStarted(turn, call.id, call.tool, call.args, risk))
-        result, spent = ToolResult(call.id, False, fault), 0
-        if not fault:
-            result, spent = await self._run(session, call)
+        if isinstance(verdict, str):
+            result, spent, done = ToolResult(call.id, False, verdict), 0, False
+        else:
+            result, spent, done = await self._actions.run(call, context, verdict, turn)
+        await asyncio.sleep(0)  # output that is on its way stands before the result
         with self._hub.commit() as add:
-            text = result.text[:RECORDED]
-            put("outcome", f"{key}:outcome", session, turn, call=call.id, ok=result.ok, text=text)
+            how = {"ok": result.ok, "done": done, "text": result.text[:RECORDED]}
+            put("outcome", f"{key}:outcome", session, turn, call=call.id, **how)
             if turn:
                 add(session, schema.ToolCompleted(call.id, result.ok, result.text, spent))
         return result
 
-    async def _run(self, session: str, call: Call) -> tuple[ToolResult, int]:
-        """(result, milliseconds). Output may come from the worker thread of the tool."""
+    def _context_of(self, session: str, call: Call, language: str) -> Context:
+        """What a call works with. Output may come from the worker thread of the tool."""
         loop = asyncio.get_running_loop()
 
         def show(text: str) -> None:
@@ -306,10 +336,7 @@ class Loop:
 
         cwd = self._sessions.cwd(session)
         toolsets = self._sessions.toolsets(session)
-        context = Context(session, cwd, emit, self._results, self._closed, toolsets)
-        outcome = await self._actions.run(call, context)
-        await asyncio.sleep(0)  # output that is on its way stands before the result
-        return outcome
+        return Context(session, cwd, emit, self._results, self._closed, toolsets, language)
 
     def _steer(self, turn: Turn) -> None:
         """Slip in what the person sent meanwhile with mode `steer`."""

@@ -6,9 +6,11 @@ by one tool message that answers each of them (`mend` adds what a crash left out
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import secrets
+import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -47,6 +49,9 @@ def open_database(path: Path) -> Database:
     """Open sessions.sqlite. Raises StorageError, HomeError."""
     schema = Path(__file__).with_name("sessions.sql").read_text()
     database = Database(path, schema, FORMAT)
+    for column in ("digest TEXT", "rules TEXT", "used INTEGER"):  # a file from before the gate
+        with contextlib.suppress(sqlite3.OperationalError):
+            database.link.execute(f"ALTER TABLE approvals ADD {column} NOT NULL DEFAULT ''")
     database.function("searchable", 1, searchable)
     return database
 
@@ -138,6 +143,9 @@ class Sessions:
         """Answer the calls that were left without a result, if the last message has such."""
         if missing := self.unanswered(session):
             self.say(add, session, turn, missing)
+            for each in missing.results or []:
+                key, how = f"{turn}:{each.call}:outcome", {"ok": False, "text": each.text}
+                self.outbox.put("outcome", key, session, turn, call=each.call, **how)
 
     def unanswered(self, session: str) -> Message | None:
         """See the function of that name; reads the last message alone."""
@@ -196,13 +204,14 @@ class Sessions:
         )
         return next((created for (created,) in self._database.rows(told, session)), 0)
 
-    def undo(self, session: str, turns: int) -> int:
-        """Delete the messages of the last `turns` turns; returns how many turns that were."""
+    def undo(self, session: str, turns: int, but: str = "") -> int:
+        """Delete the messages of the last `turns` turns, not counting the turn `but`; returns how many
+        turns that were."""
         query = (
             "SELECT n, turn FROM messages WHERE session = ?1 AND turn IN (SELECT turn FROM messages"
-            " WHERE session = ?1 GROUP BY turn ORDER BY max(n) DESC LIMIT ?2)"
+            " WHERE session = ?1 AND turn <> ?3 GROUP BY turn ORDER BY max(n) DESC LIMIT ?2)"
         )
-        rows = self._database.rows(query, session, turns)
+        rows = self._database.rows(query, session, turns, but)
         gone = {turn for _, turn in rows}
         numbers = [n for n, _ in rows]
         self.index.remove(numbers)

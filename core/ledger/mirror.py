@@ -13,7 +13,7 @@ from exo.core.engine.outbox import Row
 from exo.core.ledger.entry import Draft, Entry
 from exo.core.ledger.ledger import Ledger
 
-KINDS = ("utterance", "action", "approval", "outcome", "verdict")
+KINDS = ("utterance", "action", "approval", "outcome", "verdict", "decision")
 REMEMBERED = 2000  # entries of these kinds that a row may still refer to, or repeat
 
 
@@ -32,13 +32,14 @@ class Mirror:
             own, parents = _names(row.kind, row.body)
             if own[0] in known:
                 continue
+            body = self._sealed(row.body) if row.kind == "decision" else row.body
             refs = [known[name] for name in parents if name in known][:1]
             known |= dict.fromkeys(own, len(drafts))
-            drafts.append(Draft(row.kind, row.body, tuple(refs), ts=row.ts))
+            drafts.append(Draft(row.kind, body, tuple(refs), ts=row.ts))
             if text := self._noted(row, rows):
-                body = {"text": text, "channel": "typed"}
+                note = {"text": text, "channel": "typed"}
                 here = len(drafts) - 1
-                drafts.append(Draft("note", body, (here,), ts=row.ts))
+                drafts.append(Draft("note", note, (here,), ts=row.ts))
         entries: list[Entry] = []
         if drafts:
             entries = self._ledger.append(*drafts)
@@ -52,6 +53,18 @@ class Mirror:
     def last(self, session: str) -> str:
         """The entry of what was said last in this session, "" when nothing was."""
         return self._names().get(f"session/{session}", "")
+
+    def _sealed(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A decision without its texts: hashes that only this device can make stand for them."""
+        body = {**body, "state": self._ledger.blind(body["state"])}
+        if not body.pop(
+            "own", True
+        ):  # options of the moment may be private, those of the product are not
+            for name in ("probabilities", "raw"):
+                body[name] = {self._ledger.blind(key): each for key, each in body[name].items()}
+            body["answer"] = self._ledger.blind(body["answer"]) if body["answer"] else ""
+            body["mechanism"] = self._ledger.blind(body["mechanism"])
+        return body
 
     def _names(self) -> dict[str, str]:
         if self._known is None:
@@ -80,6 +93,16 @@ class Mirror:
         return str(json.loads(body["args"]).get("text", ""))
 
 
+def spent(ledger: Ledger, since: float) -> int:
+    """The cents that actions since a time (ms UTC) have cost; what was asked about and refused cost
+    nothing, what failed may have."""
+    entries = list(ledger.entries(kinds=("action", "outcome")))
+    bodies = [(e, e.body) for e in entries if e.body and e.ts >= since]
+    kept = {ref for e, body in bodies if body.get("done") is False for ref in e.refs}
+    costs = [body.get("cents", 0) for e, body in bodies if e.kind == "action" and e.id not in kept]
+    return sum(each for each in costs if isinstance(each, int))
+
+
 def _names(kind: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The names of an entry, its own first, and those of what it may refer to, the nearest first."""
     turn = body.get("turn", "")
@@ -91,7 +114,10 @@ def _names(kind: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
     if kind == "approval":
         return [f"approval/{body.get('request')}"], said
     if kind == "verdict":
-        return [f"verdict/{turn}/{body.get('via')}"], [f"outcome/{turn}/", *said]
+        via = f"{body.get('via')}/{body['mechanism']}" if "mechanism" in body else body.get("via")
+        return [f"verdict/{turn}/{via}"], [f"outcome/{turn}/", *said]
+    if kind == "decision":
+        return [f"decision/{body.get('asked')}"], said
     if kind == "outcome":
         said = [f"action/{turn}/{call}", *said]
     return [f"{kind}/{turn}/{call}"], said

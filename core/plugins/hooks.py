@@ -2,7 +2,7 @@
 deadlines and failures; knows no tool.
 
 Invariant: `fire` never raises for a hook's failure and waits for none longer than its deadline; a
-failing hook changes no other hook's say, and a guard that fails counts as a block."""
+failing hook changes no other hook's say, and is itself as if it were not there."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ class Hook:
     name: str
     owner: str
     function: Callable[..., Any]
-    guard: bool = False
     faults: int = 0
     missed: int = 0
     last: str = ""
@@ -94,20 +93,18 @@ class Hooks:
         stays with it); return what they returned, None left out."""
         return [value async for _, value in self._each(name, facts) if value is not None]
 
-    async def decide(self, **facts: Any) -> Decision | None:
-        """The strictest say of the pre_tool_call hooks: a block ends the matter, else every wish to ask
-        is in the one question. `allow_always` holds for the rules of all of them together, and for
-        nothing when one has none; a rule is its owner's alone."""
-        asked: Decision | None = None
+    async def decide(self, **facts: Any) -> list[Decision]:
+        """What the pre_tool_call hooks say: a block alone, else every wish to ask. A rule is its owner's
+        alone."""
+        wishes: list[Decision] = []
         async for hook, value in self._each("pre_tool_call", facts):
             decision = _decision(hook, value)
             if decision is not None and decision.action == "block":
-                return decision
+                return [decision]
             if decision is not None:
                 rule = decision.rule and f"{hook.owner}: {decision.rule}"
-                wish = approve(decision.reason, rule)
-                asked = _both(asked, wish) if asked else wish
-        return asked
+                wishes.append(approve(decision.reason, rule))
+        return wishes
 
     async def transform(self, text: str, **facts: Any) -> str:
         """The text of a result after every transform_tool_result hook."""
@@ -121,18 +118,19 @@ class Hooks:
 
     async def _each(self, name: str, facts: dict[str, Any]) -> AsyncIterator[tuple[Hook, Any]]:
         for hook in [hook for hook in self._hooks if hook.name == name]:
-            if hook.missed >= SLOW and not hook.guard:
+            if hook.missed >= SLOW:
                 continue
+            value = None
             try:
                 value = await within(self._timeout, call(hook.function, **_taken(hook, facts)))
                 hook.missed = 0
             except TimeoutError:
                 hook.missed += 1
-                off = "; it is no longer called" if hook.missed == SLOW and not hook.guard else ""
-                value = _failed(hook, f"it took longer than {self._timeout:g} s{off}")
+                off = "; it is no longer called" if hook.missed == SLOW else ""
+                _failed(hook, f"it took longer than {self._timeout:g} s{off}")
             except Exception as error:  # noqa: BLE001 - one broken plugin never breaks a turn
                 traceback.print_exc(file=sys.stderr)
-                value = _failed(hook, f"{type(error).__name__}: {error}")
+                _failed(hook, f"{type(error).__name__}: {error}")
             yield hook, value
 
 
@@ -150,20 +148,14 @@ def _decision(hook: Hook, value: Any) -> Decision | None:
     if action == "allow":
         return None
     if action not in ("block", "approve"):
-        return _failed(hook, f"it returned {value!r:.80}, a decision is wanted")
+        _failed(hook, f"it returned {value!r:.80}, a decision is wanted")
+        return None
     reason = value.get("message") or f"the plugin {hook.owner} wants it"
     return Decision(action, str(reason), str(value.get("rule", "")))
 
 
-def _both(one: Decision, two: Decision) -> Decision:
-    rule = f"{one.rule}\n{two.rule}" if one.rule and two.rule else ""
-    return approve(f"{one.reason}; {two.reason}", rule)
-
-
-def _failed(hook: Hook, why: str) -> Decision | None:
-    """Count a failure; a guard's is a block."""
+def _failed(hook: Hook, why: str) -> None:
+    """Count a failure."""
     hook.faults += 1
     hook.last = why
     print(f"plugin {hook.owner}, hook {hook.name}: {why}", file=sys.stderr)
-    guards = hook.guard and hook.name == "pre_tool_call"
-    return block(f"the guard {hook.owner} failed: {why}") if guards else None

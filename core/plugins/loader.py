@@ -102,7 +102,7 @@ class Plugins:
         try:
             if self._folder is not None:
                 await self._load_found(self._folder)
-        finally:  # whatever happened: no tool is left without a guard
+        finally:  # whatever happened: no seat is left empty
             for name, register in self._fallbacks.items():
                 try:
                     self.builtin(name, register)

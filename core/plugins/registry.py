@@ -92,11 +92,10 @@ class PluginContext:
         more = {"toolset": self.name, "risk": "medium" if more.get("needs") else "low"} | more
         self.register_tool(spec_of(function, name, **more))
 
-    def register_hook(self, name: str, function: Handler, *, guard: bool = False) -> None:
-        """Hang `function` at a hook. A guard that fails or takes too long blocks the call. Raises
-        ValueError for a name that is no hook."""
+    def register_hook(self, name: str, function: Handler) -> None:
+        """Hang `function` at a hook. Raises ValueError for a name that is no hook."""
         check_name(name)
-        self.items.append(("hook", name, Hook(name, self.name, function, guard)))
+        self.items.append(("hook", name, Hook(name, self.name, function)))
 
     def register_command(self, name: str, handler: Handler, description: str = "") -> None:
         """Offer a command for `command.run`."""
@@ -112,10 +111,9 @@ class PluginContext:
         """Take the slot `context` (see ContextEngine)."""
         self._add("slot", "context", engine)
 
-    def register_gate(self, function: Handler) -> None:
-        """Take the slot `gate`: a guard at pre_tool_call, in place of the built-in question."""
-        self._add("slot", "gate", function)
-        self.register_hook("pre_tool_call", function, guard=True)
+    def register_judge(self, judge: Any) -> None:
+        """Take the slot `judge`: what is known of tools and programs (core/gate/axes.py, Judge)."""
+        self._add("slot", "judge", judge)
 
     def register_channel(self, name: str, send: Callable[..., Any]) -> None:
         """Offer a way to send messages: `send(to, text)`."""

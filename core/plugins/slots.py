@@ -17,11 +17,13 @@ from exo.core.toolbox.workers import call, within
 @dataclass(frozen=True)
 class Remembered:
     """What is remembered to a message: lines for the model, the ids they come from, and, where what is
-    known answers by itself, the answer."""
+    known answers by itself, the answer; or, to a question about the person of which nothing is known, the
+    words that say so."""
 
     text: str = ""
     ids: tuple[str, ...] = ()
     answer: str = ""
+    nothing: str = ""
 
 
 class MemoryProvider(Protocol):
@@ -68,8 +70,10 @@ class Slots:
         value = await self._call("memory", "artifacts", session, at)
         return value if isinstance(value, dict) else {}
 
-    async def recall(self, session: str, text: str) -> Remembered:
-        value = await self._call("memory", "recall", session, text)
+    async def recall(self, session: str, text: str, deep: bool = False) -> Remembered:
+        """`deep` where much that is known bears on it: a provider without that method does as always."""
+        deep = deep and hasattr(self._registry.slots.get("memory"), "recall_deep")
+        value = await self._call("memory", "recall_deep" if deep else "recall", session, text)
         if isinstance(value, str):
             return Remembered(value)
         return value if isinstance(value, Remembered) else Remembered()

@@ -6,6 +6,7 @@ export interface AnyResult {
   result: Record<string, unknown>;
 }
 
+/** `digest` is the hash of the call as it would run, `axes` its consequences; `always`: whether an allow_always would count for more than this once. */
 export interface ApprovalRequested {
   request: string;
   summary: string;
@@ -13,6 +14,9 @@ export interface ApprovalRequested {
   tool: string;
   args: Record<string, unknown>;
   expires: number;
+  digest?: string | null;
+  axes?: Record<string, unknown> | null;
+  always?: boolean | null;
 }
 
 export interface ApprovalResolved {
@@ -21,11 +25,12 @@ export interface ApprovalResolved {
   by: string;
 }
 
-/** `by` names the client that the person used. */
+/** `by` names the client that the person used, `via` how they answered: a voice may only deny. */
 export interface ApprovalRespond {
   request: string;
   choice: "allow" | "deny" | "allow_always";
   by?: string | null;
+  via?: "button" | "voice" | "typed" | null;
 }
 
 /** A tool call that the assistant made; `args` is the object that the tool was given. */

@@ -283,11 +283,12 @@ class TurnInterrupt(Shape, command="turn.interrupt", result=InterruptResult):
 
 
 class ApprovalRespond(Shape, command="approval.respond"):
-    """`by` names the client that the person used."""
+    """`by` names the client that the person used, `via` how they answered: a voice may only deny."""
 
     request: str
     choice: Literal["allow", "deny", "allow_always"]
     by: str | None = None
+    via: Literal["button", "voice", "typed"] | None = None
 
 
 class QuestionAnswer(Shape, command="question.answer"):
@@ -461,12 +462,18 @@ class ContextCompacted(Shape, event="context.compacted"):
 
 
 class ApprovalRequested(Shape, event="approval.requested"):
+    """`digest` is the hash of the call as it would run, `axes` its consequences; `always`: whether an
+    allow_always would count for more than this once."""
+
     request: str
     summary: str
     risk: Literal["low", "medium", "high"]
     tool: str
     args: dict[str, Any]
     expires: int
+    digest: str | None = None
+    axes: dict[str, Any] | None = None
+    always: bool | None = None
 
 
 class ApprovalResolved(Shape, event="approval.resolved"):

@@ -16,7 +16,7 @@ _IDLE = STOP["en"].difference(DATA["negations"].split())
 @dataclass(frozen=True)
 class Hit:
     """`score` 0 to 1; `found_by` of pin, bm25, vector, time, link; `text` what the document says, of a long
-    one the piece that fits best."""
+    one the piece that fits best; `ts` is when it was said, ms UTC."""
 
     id: str
     kind: str
@@ -27,6 +27,7 @@ class Hit:
     text: str
     summary: str = ""
     url: str = ""
+    ts: int = 0
 
 
 def tokens(text: str) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import re
 import sys
 from collections.abc import Callable, Coroutine
@@ -15,28 +16,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
+from exo.core.decide.rules import about_person
+from exo.core.decide.tongue import fold, language, moment, told
 from exo.core.engine.outbox import Outbox
 from exo.core.plugins.registry import PluginContext, spec_of
 from exo.core.plugins.slots import Remembered
+from exo.core.retrieve.answer import KNOWN, NEAR
 from exo.core.retrieve.forget import Needles, forget, resume
 from exo.core.toolbox.registry import Context, ToolSpec
 
 if TYPE_CHECKING:
     from exo.core.retrieve.memory import Memory
+    from exo.core.retrieve.pack import Hit
 
 T = TypeVar("T")
 EMBEDDED = 16  # texts embedded at once, between which a recall may come
+DEEP = 16  # hits where an overview is asked for
 PAUSE = 30.0  # seconds until a model that does not embed is asked again
-_ABOUT_ME = re.compile(
-    r"\b(?:i|me|my|mine|myself|we|us|our|ours|ich|mich|mir|mein\w*|wir|uns|unser\w*)\b", re.I
-)
-_GERMAN = re.compile(r"\b(?:ich|mich|mir|mein\w*|wir|uns|unser\w*|ist|wie|was|wo|wer|wann)\b", re.I)
 
 
 class Provider:
     """`opens` makes the memory, in its thread; `said` is what a session's person said last; `quiet` is
     whether nobody waits for a model; `tell` shows a warning; `erased` takes what is forgotten out of the
-    conversations."""
+    conversations; `lines` is how many beliefs an answer shows."""
 
     def __init__(
         self,
@@ -47,9 +49,10 @@ class Provider:
         quiet: Callable[[], bool],
         tell: Callable[[str, str], None],
         erased: Callable[[Needles], Coroutine[Any, Any, None]],
+        lines: int = 3,
     ) -> None:
         self._home, self._opens, self._outbox, self._said = home, opens, outbox, said
-        self._erased = erased
+        self._erased, self._lines = erased, lines
         self._quiet, self._tell = quiet, tell
         self._thread = ThreadPoolExecutor(1, "memory")
         self._memory: Memory | None = None
@@ -161,15 +164,17 @@ class Provider:
     async def artifacts(self, session: str, at: int) -> dict[str, str]:
         return await self.run(lambda memory: memory.artifacts.all(at))
 
-    async def recall(self, session: str, text: str) -> Remembered:
-        found = await self.run(lambda memory: memory.recall(text))
-        if found.abstain or not found.hits:
-            return Remembered()
-        answer, best = "", found.hits[0]
-        if found.strong and best.kind == "node" and best.trust == "self" and _ABOUT_ME.search(text):
-            told = "Du hast mir gesagt" if _GERMAN.search(text) else "You told me"
-            answer = f"{told}: {best.text}"
-        return Remembered(found.block, tuple(hit.id for hit in found.hits), answer)
+    async def recall_deep(self, session: str, text: str) -> Remembered:
+        return await self.recall(session, text, k=DEEP, budget=DEEP * 60)
+
+    async def recall(self, session: str, text: str, **more: Any) -> Remembered:
+        found = await self.run(lambda memory: memory.recall(text, **more))
+        name = about_person(text, bool(found.ours or found.answer))
+        ids = tuple(hit.id for hit in found.hits)
+        if found.answer and name:
+            return Remembered(found.block, (found.answer.id,), _told(name, found.answer))
+        block, ids = (found.block, ids) if found.hits and not found.abstain else ("", ())
+        return Remembered(block, ids, nothing=told(name, "nothing") if name else "")
 
     def tools(self) -> list[ToolSpec]:
         offers = (self.tool_recall, self.tool_remember, self.tool_why, self.tool_forget)
@@ -179,10 +184,10 @@ class Provider:
             for name, function in named.items()
         ]
 
-    async def tool_recall(self, query: str) -> str:
+    async def tool_recall(self, context: Context, query: str) -> str:
         """Search what is known about the person and what they saved."""
-        found = await self.run(lambda memory: memory.recall(query))
-        return found.block if found.hits and not found.abstain else "Nothing is known about that."
+        found = await self.run(lambda memory: memory.recall(query, k=self._lines))
+        return found.block or told(context.language, "none_known")
 
     async def tool_remember(self, context: Context, text: str) -> str:
         """Remember something that the person said about themselves."""
@@ -196,18 +201,41 @@ class Provider:
             return memory.remember(text, channel, [source] if source else [])
 
         kept = await self.run(work)
-        return f"I will remember: {text.strip()} [{kept['id']}]"
+        return told(context.language, "remember", text=text.strip(), id=kept["id"])
 
     async def tool_forget(self, context: Context, id: str) -> str:
-        """Forget something for good, by its id."""
-        gone = (await self.query("forget", {"id": id, "session": context.session}))["forgotten"]
-        return f"Forgotten, {len(gone)} entries of the record."
+        """Forget something for good, by its id, or by words that only one belief fits."""
+
+        def meant(memory: Memory) -> list[Hit]:
+            if memory.store.entry_of(id):
+                return []
+            nodes = [h for h in memory.recall(id).hits if h.kind == "node" and h.score >= KNOWN]
+            close = [h for h in nodes if h.score > nodes[0].score - NEAR]
+            if not nodes:
+                raise ExoError(f"forget {id!r}", told(context.language, "none_known"))
+            return close[: self._lines]
+
+        found = await self.run(meant)
+        if len(found) > 1:
+            lines = [told(context.language, "which"), *(f"[{h.id}] {h.text}" for h in found)]
+            return "\n".join(lines)
+        wanted = {"id": found[0].id if found else id, "session": context.session}
+        gone = (await self.query("forget", wanted))["forgotten"]
+        return told(context.language, "forgotten", count=len(gone))
 
     async def tool_why(self, id: str) -> str:
         """Say where a belief comes from."""
         found = await self.run(lambda memory: memory.why(id))
         lines = [f"{each['kind']} {each['id'][:12]}: {each['text']}" for each in found["evidence"]]
         return "\n".join([found["title"] or id, *lines])
+
+
+def _told(name: str, hit: Hit) -> str:
+    """A belief as an answer, with its day where the words count from it ("today")."""
+    if not re.search(language(name).data["expects"]["dated"], fold(hit.text)):
+        return told(name, "told", text=hit.text)
+    day = datetime.datetime.fromtimestamp(hit.ts / 1000, datetime.UTC)
+    return told(name, "told_on", text=hit.text, date=moment(day, name)["date"])
 
 
 def _embed_some(memory: Memory) -> tuple[int, int]:

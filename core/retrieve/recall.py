@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ModelError, ServiceError
 from exo.core.retrieve import when
+from exo.core.retrieve.answer import choose, concerns
 from exo.core.retrieve.candidates import Candidate, Found, expand, gather, join
 from exo.core.retrieve.document import TRUST, Embedder
 from exo.core.retrieve.index import Index
@@ -33,13 +34,16 @@ LONGEST = 1200  # characters of a hit's text
 @dataclass(frozen=True)
 class Recalled:
     """`abstain`: nothing here has to do with the question; `strong`: the first hit is a belief of the
-    person that answers it; `block` is for a prompt, `tokens` long, and empty when `abstain`."""
+    person that covers it; `answer` is what answers it by itself; `ours`: it is about somebody or something
+    that is known; `block` is for a prompt, `tokens` long, and empty when `abstain`."""
 
     hits: list[Hit] = field(default_factory=list)
     abstain: bool = True
     tokens: int = 0
     block: str = ""
     strong: bool = False
+    answer: Hit | None = None
+    ours: bool = False
 
 
 class Recall:
@@ -86,7 +90,10 @@ class Recall:
             _pin(index, found, query, triggers)
             shown = expand(index, found, fits, known, keep_old=past)
             shown.sort(key=lambda each: (not each.pinned, -each.score))
-            return _answer(_hits(shown, k), shown[0] if shown else None, budget)
+            recalled = _answer(_hits(shown, k), shown[0] if shown else None, budget)
+            chosen = choose(query, shown)
+            first = _hits([chosen], 1)[0] if chosen else None
+            return replace(recalled, answer=first, ours=concerns(query, shown))
         return Recalled()
 
     def _vector(self, query: str, embedder: Embedder | None, vector: Numbers) -> Numbers:
@@ -115,6 +122,7 @@ def _hits(shown: Sequence[Candidate], k: int) -> list[Hit]:
             text=text if each.pinned or len(text) <= LONGEST else (each.piece or text)[:LONGEST],
             summary=document.summary,
             url=document.url,
+            ts=document.ts,
         )
         # of a belief and a note that say one thing, the belief: it is what has evidence
         if (kept := hits.get(said(hit))) and (kept.kind == "node" or hit.kind != "node"):

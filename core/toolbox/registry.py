@@ -19,6 +19,7 @@ from exo.core.toolbox.workers import call as call_handler
 from exo.core.toolbox.workers import within
 
 Risk = Literal["low", "medium", "high"]
+HIDDEN = "commands"  # the toolset that rules call and no model sees
 Handler = Callable[..., Any]  # (context, **args) -> str or Output, or a coroutine of it
 Rewrite = Callable[[str], Awaitable[str]]
 
@@ -26,7 +27,7 @@ Rewrite = Callable[[str], Awaitable[str]]
 @dataclass(frozen=True)
 class Context:
     """What a tool may know of the call: its session, its working folder, a way to show progress, the
-    folder of long results, folders that are closed to it, and `stop`, set once nobody waits."""
+    folder of long results, folders that are closed to it, the language of the answer, and `stop`, set once nobody waits."""
 
     session: str
     cwd: Path
@@ -34,6 +35,7 @@ class Context:
     results: Path | None = None
     closed: tuple[Path, ...] = ()
     toolsets: frozenset[str] | None = None
+    language: str = "en"  # of the answer
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -92,11 +94,13 @@ class Toolbox:
         self._tools.pop(name, None)
 
     def specs(self, toolsets: Collection[str] | None = None) -> list[ToolSpec]:
-        """The tools that can be used now, of these toolsets (None: of all)."""
+        """The tools that a model can use now, of these toolsets (None: of all)."""
         return [
             spec
             for spec in self._tools.values()
-            if (toolsets is None or spec.toolset in toolsets) and not _missing(spec)
+            if (toolsets is None or spec.toolset in toolsets)
+            and spec.toolset != HIDDEN
+            and not _missing(spec)
         ]
 
     def risk(self, call: Call) -> Risk:

@@ -36,6 +36,10 @@ class Timer:
     first: str = ""
     repeat: str = ""
 
+    @property
+    def kind(self) -> str:
+        return "reminder" if self.first else "timer"
+
 
 class Timers:
     """Owns the table `timers`."""
@@ -75,6 +79,20 @@ class Timers:
         """Soonest first."""
         rows: list[Any] = self._database.rows(f"SELECT {_COLUMNS} FROM timers ORDER BY due, id")
         return [Timer(*row) for row in rows]
+
+    def newest(self, session: str) -> list[Timer]:
+        """The one that was set last in this session, if it is still to ring."""
+        query = f"SELECT {_COLUMNS} FROM timers WHERE session = ? ORDER BY rowid DESC LIMIT 1"
+        rows: list[Any] = self._database.rows(query, session)
+        return [Timer(*row) for row in rows]
+
+    def cancel(self, ids: list[str]) -> bool:
+        """Let these not ring; False where all of them have rung. Raises StorageError."""
+        with self._database.transaction(durable=True) as link:
+            query = "DELETE FROM timers WHERE id = ?"
+            gone = sum(link.execute(query, (id_,)).rowcount for id_ in ids)
+        self._changed.set()
+        return gone > 0
 
     def _save(self, timer: Timer) -> Timer:
         with self._database.transaction(durable=True) as link:

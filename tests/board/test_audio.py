@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from exo.board.alsa import Card
 from exo.board.fake import FakeButtons, FakeMicrophone, FakeSpeaker
 from exo.board.pcaudio import PcMicrophone, PcSpeaker, find
 from exo.board.pcm import samples
@@ -131,6 +132,7 @@ def sound(monkeypatch: pytest.MonkeyPatch) -> Sound:
     module.PortAudioError = PortAudioError
     module.RawInputStream = module.RawOutputStream = Stream
     monkeypatch.setitem(sys.modules, "sounddevice", module)
+    monkeypatch.setattr("exo.board.pcaudio._open", set())
     return module
 
 
@@ -215,3 +217,38 @@ def test_a_speaker_that_stops_asking_is_given_up(
         speaker.play(TONE * 22_050, 22_050)
     speaker.play(TONE, 22_050)  # and the next one opens it anew
     assert len(Sound.streams) == 2
+
+
+def test_a_device_is_found_by_what_its_card_is_called(
+    sound: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound.devices[0]["name"] = "USB Audio (hw:2,0)"
+    monkeypatch.setattr(
+        "exo.board.pcaudio.cards", lambda: [Card(1, "HDMI", ""), Card(2, "Headset", "Acme Headset")]
+    )
+    assert find("headset", "input") == 0
+    assert find("acme", "input") == 0
+    with pytest.raises(BoardError, match="none is called 'hdmi'"):
+        find("hdmi", "input")
+
+
+def test_portaudio_is_not_started_anew_under_an_open_stream(sound: Any) -> None:
+    speaker = PcSpeaker()
+    speaker.play(TONE, 22_050)
+    with pytest.raises(BoardError, match="none is called 'gone'"):
+        find("gone", "input")
+    assert sound.started == 0 and not Sound.streams[0].closed
+    assert Sound.streams[0].pull(1) == TONE
+    speaker.drain()
+    with pytest.raises(BoardError):
+        find("gone", "input")
+    assert sound.started == 1
+
+
+def test_what_was_stopped_is_not_played(sound: Any) -> None:
+    for speaker in (PcSpeaker(), FakeSpeaker()):
+        before = speaker.stops
+        speaker.stop()
+        speaker.play(TONE * 100, 22_050, before)
+        heard = Sound.streams[0].pull(100) if isinstance(speaker, PcSpeaker) else speaker.heard()
+        assert not any(samples(heard))

@@ -11,7 +11,7 @@ import pytest
 from exo.board.buttons import GpioButtons, chip_of, header, labels
 from exo.board.fake import FakeButtons
 from exo.board.ports import Buttons
-from exo.board.presses import Timing
+from exo.board.presses import Gesture, Timing, grammar
 from exo.board.profile import Button, load
 from exo.core.base.errors import BoardError
 
@@ -217,3 +217,47 @@ def test_the_fake_and_the_pins_are_the_same_port(factory: Any, told: Told) -> No
     assert [told.next(), told.next()] == [("talk", True), ("talk", False)]
     fake.close()
     real.close()
+
+
+def test_pins_and_the_fake_tell_what_fingers_mean(factory: Any) -> None:
+    timing = Timing(hold=0.05, double=0.05)
+    board = load("adafruit-oled-bonnet").buttons
+    real = GpioButtons(board, factory, timing)
+    fake = FakeButtons()
+    for buttons, hold, release in (
+        (real, factory.pin(4).drive_low, factory.pin(4).drive_high),
+        (fake, lambda: fake.hold("ok"), lambda: fake.release("ok")),
+    ):
+        raw, meant = Told(), queue.SimpleQueue[Gesture]()
+        buttons.listen(raw, meant.put)
+        hold()
+        found = meant.get(timeout=PATIENCE)
+        assert (found.kind, found.names) == ("hold", ("ok",))
+        release()
+        assert [raw.next(), raw.next()] == [("ok", True), ("ok", False)]
+        buttons.close()
+        hold()
+        assert raw.silent and meant.empty()
+
+
+def test_the_fake_on_a_clock_of_ones_own_tells_when_it_is_asked(told: Told) -> None:
+    now = 100.0
+    fake, meant = FakeButtons(clock=lambda: now, waits=False), queue.SimpleQueue[Gesture]()
+    fake.listen(told, meant.put)
+    fake.hold("up")
+    assert told.next() == ("up", True) and meant.get_nowait() == Gesture("press", ("up",), 100.0)
+    assert fake.due == 100.4
+    now = 100.4
+    fake.tick()
+    assert meant.get_nowait() == Gesture("repeat", ("up",), 100.4)
+    now = 300.0
+    fake.tick()
+    assert told.next() == ("up", False), "it stuck and was not let go"
+    fake.release("up")
+    assert fake.due == float("inf") and told.silent
+
+
+def test_the_grammar_of_a_board_is_of_its_keys_alone() -> None:
+    rules = grammar(("talk", "up", "down", "ok"))
+    assert (rules.repeats, rules.doubles, rules.chords) == (("up", "down"), ("talk",), ())
+    assert grammar(("talk", "ok", "back")).chords == (frozenset({"ok", "back"}),)

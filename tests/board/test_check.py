@@ -85,9 +85,9 @@ def test_two_panels_on_one_chip_select() -> None:
 
 def test_one_address_twice() -> None:
     bonnet = load("adafruit-oled-bonnet")
-    found = check([replace(bonnet, battery=Battery("i2c", 0x3C))])
+    found = check([replace(bonnet, battery=Battery("max17048", 0x3C))])
     assert [each.what for each in found] == ["I2C address 0x3c is also adafruit-oled-bonnet panel"]
-    assert check([replace(bonnet, battery=Battery("i2c", 0x36))]) == []
+    assert check([replace(bonnet, battery=Battery("max17048", 0x36))]) == []
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-UNITS = ("exod", "exo-models", "exo-device", "exo-console", "exo-wifi")
+UNITS = ("exod", "exo-models", "exo-device", "exo-console", "exo-wifi", "exo-reset")
 # most that `systemd-analyze security` may find: 0 is safe, 10 is open
 EXPOSED = {"exod": 1.6, "exo-models": 0.8, "exo-device": 1.8, "exo-console": 1.8, "exo-wifi": 4.5}
-PROGRAMS = ("exod", "exo-models", "exo-device", "exo-console", "python")
+EXPOSED["exo-reset"] = 2.5
+OURS = ("exod", "exo-models", "exo-device", "exo-console", "python")
+PROGRAMS = (*(f"opt/exo/.venv/bin/{name}" for name in OURS), "usr/bin/systemctl")
+PROGRAMS = (*PROGRAMS, "usr/bin/systemd-tmpfiles")
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="makes files that belong to others: root alone"),
@@ -142,11 +145,11 @@ def test_wrong_use_is_refused(card: Path) -> None:
 def test_the_units_are_right_and_closed(card: Path) -> None:
     flash("install", "--root", str(card))
     for name in PROGRAMS:
-        program = card / "opt/exo/.venv/bin" / name
+        program = card / name
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
-    units = [*(f"{name}.service" for name in UNITS), "exo-wifi.path"]
+    units = [*(f"{name}.service" for name in UNITS), "exo-wifi.path", "exo-reset.path"]
     done = subprocess.run(
         ["systemd-analyze", "verify", f"--root={card}", *units],
         capture_output=True, text=True, check=False,
@@ -256,7 +259,7 @@ def test_a_board_is_installed_left_alone_upgraded_and_given_back(
     )
     asked = (tmp_path / "asked").read_text().splitlines()
     assert [line for line in asked if "restart exod" in line] == [
-        "systemctl restart exod exo-models exo-device exo-wifi.path"
+        "systemctl restart exod exo-models exo-device exo-wifi.path exo-reset.path"
     ] * 2
     assert "systemctl stop exo-device exo-console exo-models exod" in asked
     assert asked.count("systemctl daemon-reload") == 3

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import array
 import math
+import struct
 import wave
 from pathlib import Path
 
 import pytest
-from exo.board.pcm import Resampler, loudness, read_wav, samples, write_wav
+from exo.board.pcm import Resampler, dbfs, level, read_wav, samples, scaled, write_wav
 from exo.core.base.errors import BoardError
 
 
@@ -49,10 +50,28 @@ def test_pieces_give_what_the_whole_gives() -> None:
     assert b"".join(parts) == whole.feed(pcm)
 
 
-def test_loudness_runs_from_silence_to_full() -> None:
-    assert loudness(b"") == loudness(bytes(512)) == 0
-    quiet, loud = loudness(tone(16_000, 400, 0.1, 300)), loudness(tone(16_000, 400, 0.1, 32_000))
-    assert 0 < quiet < loud <= 1
+def test_the_level_is_that_of_a_meter() -> None:
+    assert level(b"") == level(bytes(1024)) == (0.0, False)
+    full = struct.pack("<h", 32_767) * 512
+    assert dbfs(full) == pytest.approx(0.0, abs=0.01)
+    assert dbfs(tone(16_000, 400, 0.1, 32_767)) == pytest.approx(-3.01, abs=0.05)
+    assert dbfs(struct.pack("<h", 328) * 512) == pytest.approx(-40.0, abs=0.1)
+    assert level(struct.pack("<h", 328) * 512)[0] == pytest.approx(1 / 3, abs=0.01)
+    assert dbfs(struct.pack("<h", 1) * 512) == -60.0
+
+
+def test_clipping_is_seen_and_a_lone_click_is_none() -> None:
+    quiet = struct.pack("<h", 1000) * 500
+    assert level(quiet + struct.pack("<h", -32_768) * 3)[1]
+    assert not level(quiet + struct.pack("<h", 32_767) * 2)[1]
+    assert not level(struct.pack("<h", 32_000) * 512)[1]
+
+
+def test_a_volume_makes_it_quieter_by_that_much() -> None:
+    sound = struct.pack("<hh", 10_000, -10_000)
+    assert scaled(sound, 1.0) == sound
+    assert list(samples(scaled(sound, 0.25))) == [2500, -2500]
+    assert set(samples(scaled(sound, 0.0))) == {0}
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])

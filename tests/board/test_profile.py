@@ -49,7 +49,7 @@ def test_an_unknown_board_names_the_known_ones(name: str) -> None:
         ('title = "Simulated handheld"', "", "title: it is missing"),
         ('title = "Simulated handheld"', "title = 3", "title: 3 is no str"),
         ("[audio]", "[led]\nkind = 'rgb'\n[audio]", "led.pins"),
-        ("[audio]", "[battery]\nkind = 'i2c'\n[audio]", "battery.address: it is missing"),
+        ("[audio]", "[battery]\nkind = 'ina219'\n[audio]", "battery.address: it is missing"),
         ("[audio]", "[detect]\ni2c = ['0x3c']\n[audio]", "detect.i2c"),
         ("[audio]", "[[overlays]]\nline = 'x'\n[audio]", "overlays.line: nobody reads it"),
         ("[audio]", "[pins]\nI2S = 18\n[audio]", "pins.I2S: 18 is no list"),

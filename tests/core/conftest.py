@@ -32,6 +32,14 @@ from exo.core.services import Supervisor
 from exo.tools.clock import FakeClock
 from exo.tools.workbench import plugin as workbench
 
+# a plugin whose judge finds everything harmless, for tests of other things
+CALM = """
+from exo.core.gate.axes import Axes, Judgement, Part
+class Calm:
+    def read(self, policies): pass
+    def judge(self, act, inside): return Judgement((Part(Axes(), act.line, act.tool),))
+def register(ctx): ctx.register_judge(Calm())
+"""
 PATIENCE = 30.0  # seconds before a test that waits for an event gives up
 
 
@@ -137,8 +145,10 @@ class Bench:
     """The core without its process. `async with bench:` starts and stops it; it can be started again
     on the same folder."""
 
-    def __init__(self, root: Path, model: ScriptedModel, env: dict[str, str]) -> None:
-        self.home, self.model = Home(root).make(), model
+    def __init__(
+        self, root: Path, model: ScriptedModel, env: dict[str, str], calm: bool = False
+    ) -> None:
+        self.home, self.model, self.calm = Home(root).make(), model, calm
         self.env = {"EXO_DELTAS_JOIN_MS": "0", **env}
         self.clock: Any = SystemClock()
         self.backoff = 0.0
@@ -165,6 +175,10 @@ class Bench:
         )
         self.engine.plugins.builtin("workbench", workbench.register)
         object.__setattr__(self.engine._loop._rules, "backoff", self.backoff)
+        if self.calm:
+            names: dict[str, Any] = {}
+            exec(CALM, names)
+            self.engine._registry.slots["judge"] = names["Calm"]()
         self.dispatcher = Dispatcher(self.engine, self.hub)
         self.engine.start()
         return self
@@ -254,7 +268,7 @@ def gate() -> type[Gate]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Any]:
-    """run(test, *replies, env=..., clock=...): run an async function with a started Bench."""
+    """run(test, *replies, env=..., clock=..., calm=...): run an async function with a started Bench."""
 
     def start(
         test: Callable[[Bench], Awaitable[Any]],
@@ -262,9 +276,10 @@ def run(tmp_path: Path) -> Callable[..., Any]:
         env: dict[str, str] | None = None,
         clock: FakeClock | None = None,
         root: Path | None = None,
+        calm: bool = True,
     ) -> Any:
         async def body() -> Any:
-            bench = Bench(root or tmp_path / "home", ScriptedModel(*replies), env or {})
+            bench = Bench(root or tmp_path / "home", ScriptedModel(*replies), env or {}, calm)
             bench.clock = clock or bench.clock
             async with bench:
                 return await test(bench)

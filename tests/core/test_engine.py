@@ -116,7 +116,9 @@ def test_every_command_has_an_answer_and_the_later_ones_say_unsupported(run: Run
     async def test(bench: Any) -> None:
         live = set((await bench.call("hello", protocol=1, client="t"))["capabilities"])
         assert live - {"events.subscribe"} == set(bench.engine._handlers)
-        [row] = (await bench.call("command.list"))["commands"]  # what command.run runs
+        rows = (await bench.call("command.list"))["commands"]  # what command.run runs
+        assert [row["name"] for row in rows] == ["cancel", "decide", "plugins"]
+        row = rows[-1]
         assert row["name"] == "plugins"
         bodies = {
             "session.fork": {"session": "s"},
@@ -132,6 +134,27 @@ def test_every_command_has_an_answer_and_the_later_ones_say_unsupported(run: Run
         }
         for name in COMMANDS.keys() - live:
             assert await bench.refused(name, **bodies.get(name, {})) == "unsupported", name
+
+    run(test)
+
+
+def test_timers_are_listed_soonest_first_and_taken_back(run: Run) -> None:
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+        for args in ({"seconds": 900, "label": "bread"}, {"seconds": 300, "label": "tea"}):
+            done = await bench.call("tool.run", session=session, tool="timer", args=args)
+            assert done["ok"], done
+        rows = (await bench.call("tasks.list"))["rows"]
+        assert [(row["label"], row["kind"]) for row in rows] == [
+            ("tea", "timer"),
+            ("bread", "timer"),
+        ]
+        assert rows[1]["due"] - rows[0]["due"] >= 590_000
+        for expected in (True, False):
+            args = {"id": rows[0]["id"]}
+            told = await bench.call("command.run", name="cancel", args=args)
+            assert told["result"] == {"cancelled": expected}
+        assert [row["label"] for row in (await bench.call("tasks.list"))["rows"]] == ["bread"]
 
     run(test)
 

@@ -1,4 +1,5 @@
-"""Servers that stand in for exod and exo-models, on the same HTTP base as the real ones."""
+"""Servers that stand in for exod and exo-models, on the same HTTP base as the real ones; and a handheld on
+a bench: parts that only write down what they are told, on a clock that a test moves."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exo.board.fake import FakePanel
 from exo.core.base.httpd import HttpError, HttpServer, Request, Response, json_response
+from exo.device import events as ev
+from exo.device.font import Fonts
+from exo.device.handheld import Handheld
+from exo.device.locale import Texts
+from exo.device.pages import Pages
+from exo.device.states import Machine
+from exo.tools.clock import FakeClock
 
 
 class Server:
@@ -159,16 +168,7 @@ class FakeModels(Server):
         if self.refuses:
             raise HttpError(503, "model_missing", self.refuses)
         if request.path == "/v1/audio/transcriptions":
-            pcm = b""
-            try:
-                async for piece in request.chunks():
-                    pcm += piece
-            except (ConnectionError, EOFError, HttpError):
-                self.abandoned += 1
-                raise
-            self.recorded.append(pcm)
-            loud = any(abs(value) > 500 for (value,) in struct.iter_unpack("<h", pcm))
-            return json_response({"text": self.hears if loud else "", "language": "en"})
+            return Response(self._listen(request), content_type="text/event-stream")
         body = await request.json()
         assert isinstance(body, dict)
         self.spoken.append(body["input"])
@@ -177,6 +177,27 @@ class FakeModels(Server):
             content_type="audio/pcm",
             headers={"X-Sample-Rate": str(self.RATE)},
         )
+
+    async def _listen(self, request: Request) -> AsyncIterator[bytes]:
+        """Tells that somebody speaks while it is loud, and that they stopped after `pause` seconds."""
+        pcm, speaking, silent = b"", False, 0.0
+        try:
+            async for piece in request.chunks():
+                pcm += piece
+                loud = any(abs(value) > 500 for (value,) in struct.iter_unpack("<h", piece))
+                silent = 0.0 if loud else silent + len(piece) / 32_000
+                if speaking != (speaking and silent < float(request.query["pause"]) or loud):
+                    speaking = not speaking
+                    yield self._event(type="speech.started" if speaking else "speech.ended")
+        except (ConnectionError, EOFError, HttpError):
+            self.abandoned += 1
+            raise
+        self.recorded.append(pcm)
+        loud = any(abs(value) > 500 for (value,) in struct.iter_unpack("<h", pcm))
+        yield self._event(type="transcript.text.done", text=self.hears if loud else "")
+
+    def _event(self, **event: str) -> bytes:
+        return b"data: " + json.dumps(event).encode() + b"\n\n"
 
     async def _tone(self, letters: int) -> AsyncIterator[bytes]:
         for _ in range(letters):
@@ -197,3 +218,110 @@ def models(tmp_path: Path) -> Iterator[FakeModels]:
     server.start()
     yield server
     server.kill()
+
+
+FONTS = Fonts()
+
+
+class Parts:
+    """Ear, voice and link in one."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+        self.session, self.on, self.ticket = "s1", True, 0
+        self.muted, self.volume, self.sounds = False, 100.0, True
+        self.chimes: list[str] = []
+
+    def chime(self, name: str) -> None:
+        self.chimes.append(name)
+
+    def mute(self, on: bool) -> None:
+        self.muted, self.on = on, not on
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: self.told.append((name, *args))
+
+    def begin(self) -> int:
+        self.ticket += 1
+        self.told.append(("begin",))
+        return self.ticket
+
+    def names(self) -> list[str]:
+        return [each[0] for each in self.told]
+
+
+class Bench:
+    """A handheld on a bench."""
+
+    def __init__(
+        self, toggles: bool = False, system: Any = None, language: str = "en", **more: Any
+    ) -> None:
+        """`more` goes to the handheld: names, options, pin."""
+        self.clock, self.panel = more.pop("clock", None) or FakeClock(), FakePanel()
+        machine = Machine(self.clock)
+        pages = Pages((128, 64), FONTS, Texts(language))
+        self.device = Handheld(self.panel, pages, self.clock, machine, 10.0, toggles, **more)
+        self.ear, self.voice, self.link = Parts(), Parts(), Parts()
+        self.device.attach(self.ear, self.voice, self.link, system)
+        self.do(ev.Link("core", True), ev.Link("models", True))
+        self.link.told.clear()
+
+    def do(self, *events: ev.Event) -> str:
+        for event in events:
+            self.device.post(event)
+        self.device.step()
+        return self.device.machine.state
+
+    def press(self, name: str = "talk", seconds: float = 1.0) -> str:
+        self.do(ev.Button(name, True))
+        self.pass_(seconds)
+        return self.do(ev.Button(name, False))
+
+    def pass_(self, seconds: float) -> str:
+        self.clock.advance(seconds)
+        return self.do()
+
+    def wire(self, type_: str, /, session: str = "s1", **body: Any) -> str:
+        return self.do(ev.Wire({"seq": 1, "session": session, "type": type_, "body": body}))
+
+    def ask(self, text: str = "hello") -> None:
+        """Until a turn t1 runs."""
+        self.do(ev.Typed(text))
+        self.wire("turn.started", turn="t1")
+
+    def delta(self, text: str, turn: str = "t1") -> str:
+        return self.wire("message.delta", turn=turn, message="m1", text=text)
+
+    def complete(self, text: str, reason: str = "end") -> str:
+        message = {"id": "m1", "role": "assistant", "text": text}
+        self.wire("message.completed", turn="t1", message=message)
+        return self.wire("turn.completed", turn="t1", stop_reason=reason, usage={})
+
+    def tap(self, *names: str) -> str:
+        """Press and release keys, one after the other, slowly enough to be no doubles."""
+        for name in names:
+            self.press(name, 0.1)
+            self.pass_(0.5)
+        return self.device.machine.state
+
+    def calls(self, command: str) -> list[dict[str, Any]]:
+        """The bodies of one command as exod was sent them."""
+        return [each[4] for each in self.link.told if each[0] == "call" and each[3] == command]
+
+    @property
+    def state(self) -> str:
+        return self.device.machine.state
+
+    @property
+    def screen(self) -> str:
+        return self.device.snapshot().screen
+
+
+@pytest.fixture
+def make_bench() -> type[Bench]:
+    return Bench
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()

@@ -144,3 +144,41 @@ def test_models_that_come_and_go_are_noticed(exod: Any, models: Any, line: Line)
     line.next(Link, part="models", up=True)
     models.kill()
     line.next(Link, part="models", up=False)
+
+
+def test_another_session_goes_on_and_is_remembered(exod: Any, line: Line) -> None:
+    line.link.start()
+    line.next(Link, part="core", up=True)
+    exod.sessions.add("older")
+    line.link.switch("older")
+    assert line.next(Called, kind="switch").result == {"session": "older"}
+    assert line.link.session == "older"
+    assert json.loads(line.memo.read_text()) == {"session": "older"}
+    line.link.switch("")
+    new = line.next(Called, kind="switch").result["session"]
+    assert new not in ("older", "s1") and line.link.session == new
+    line.link.switch("gone")
+    assert line.next(Called, kind="switch").code == "unknown_session"
+    assert line.link.session == new
+
+
+def test_any_command_is_answered_or_its_refusal_told(exod: Any, line: Line) -> None:
+    line.link.start()
+    line.next(Link, part="core", up=True)
+    line.link.call("mine", 7, "hello", {"protocol": 1, "client": "test"})
+    assert line.next(Called, kind="mine", ticket=7).result["protocol"] == 1
+    line.link.call("mine", 8, "turn.interrupt", {"session": "gone"})
+    told = line.next(Called, kind="mine", ticket=8)
+    assert told.result is None and told.code == "unknown_session" and told.why
+
+
+def test_what_was_asked_before_it_came_is_still_open(exod: Any, line: Line) -> None:
+    exod.notice("info", "x", "old news")
+    exod.emit("s9", "approval.requested", {"request": "r1"})
+    line.link.start()
+    line.next(Link, part="core", up=True)
+    exod.notice("info", "x", "news")
+    seen = []
+    while not seen or seen[-1] != "notice":
+        seen.append(line.next(Wire).event["type"])
+    assert seen == ["approval.requested", "notice"]

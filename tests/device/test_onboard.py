@@ -52,7 +52,7 @@ def test_a_pin_of_the_board_reaches_the_handheld_and_is_given_back(
     settings = Settings.load(home.settings_file)
     results: list[int] = []
     thread = threading.Thread(
-        target=lambda: results.append(onboard.run(home, settings, board, None, stop, factory))
+        target=lambda: results.append(onboard.run(home, settings, board, app.silent, stop, factory))
     )
     thread.start()
     assert listening.wait(PATIENCE)
@@ -72,7 +72,7 @@ def test_a_board_runs_on_its_pins_and_anything_else_in_a_terminal(
 ) -> None:
     ran: list[str] = []
 
-    def run(home: Home, settings: Settings, board: Any, *rest: Any) -> int:
+    def run(home: Home, settings: Settings, board: Any, *rest: Any, **named: Any) -> int:
         ran.append(board.name)
         return 0
 

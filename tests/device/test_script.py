@@ -180,13 +180,68 @@ type What is my sister called?
 wait reply 20
 expect You told me: My sister is called Zelmira
 press ok
-wait notice 10
+wait why 10
 expect you said:
 press ok
 wait idle 20
 """
     result = program.run(script)
     assert result.returncode == 0, result.stderr
+
+
+DANGERS = {
+    "rm .*thesis: no undo": 'bash {"command": "rm -rf ~/Documents/thesis"}',
+    "git push origin main.*the world sees it": 'bash {"command": "git push origin main"}',
+    "id_ed25519.*secret": 'bash {"command": "cat ~/.ssh/id_ed25519"}',
+    "POST https://.*api.example.org.*no undo": (
+        'http_request {"method": "POST", "url": "https://api.example.org/n", "body": "x"}'
+    ),
+}
+
+
+def test_what_cannot_be_undone_stops_at_a_card(program: Program) -> None:
+    script = "wait idle 20\n"
+    for shown, call in DANGERS.items():
+        # a press right after the card has appeared would count as a reflex
+        script += f"""
+type !tool {call}
+wait card 20
+expect {shown}
+sleep 0.6
+press ok
+expect Hold OK longer
+type yes
+expect Only by button
+press back
+wait reply 20
+expect the person said no
+press back
+press back
+wait idle 20
+"""
+    result = program.run(script, EXO_TOOLS_HTTP="true")
+    assert result.returncode == 0, result.stderr
+    assert program.alive == []
+
+
+def test_a_held_ok_lets_it_happen_once(program: Program) -> None:
+    key = program.folder / ".ssh" / "id_ed25519"
+    key.parent.mkdir()
+    key.write_text("what stands in the file")
+    script = f"""
+wait idle 20
+type !tool bash {{"command": "cat {key}"}}
+wait card 20
+sleep 0.6
+hold ok
+wait thinking 5
+release ok
+wait reply 20
+expect what stands in the file
+"""
+    result = program.run(script)
+    assert result.returncode == 0, result.stderr
+    assert program.alive == []
 
 
 def test_a_line_that_does_not_hold_is_named_with_what_was_seen(program: Program) -> None:
@@ -245,8 +300,10 @@ expect stopped
 press back
 wait idle 5
 press talk 100
-wait notice 5
-expect Hold the button
+wait listening 5
+expect Tap again
+wait notice 10
+expect I heard nothing
 press ok
 wait idle 5
 hold talk
@@ -295,7 +352,7 @@ expect You said: Are you back
 
 
 @pytest.mark.parametrize(
-    ("service", "said"), [("exod", "exod does not answer"), ("models", "failed")]
+    ("service", "said"), [("exod", "exod does not answer"), ("models", "failed|Speech does not")]
 )
 def test_a_service_killed_in_mid_reply_is_told_and_the_next_turn_works(
     program: Program, service: str, said: str

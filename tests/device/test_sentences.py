@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from exo.device.sentences import LONGEST, Splitter, speakable
+from exo.device.sentences import LONGEST, Splitter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,15 +59,19 @@ def test_what_has_no_stop_is_cut_where_a_breath_fits() -> None:
     assert max(map(len, split("x" * 1000))) <= LONGEST
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("**Paris** is `nice` 😀.", "Paris is nice ."),
-        ("• one", "one"),
-        ("see https://a.b/c?d now", "see now"),
-        ("[here](http://x)", "here"),
-        ("😀", ""),
-    ],
-)
-def test_speech_leaves_out_what_nobody_says(text: str, expected: str) -> None:
-    assert speakable(text) == expected
+CODE = "Look:\n```python\nx = 1. \n\ny = 2\n```\nThat is all. Yes."
+
+
+@pytest.mark.parametrize("step", [1, 2, 5, 1000])
+def test_a_block_of_code_is_one_piece(step: int) -> None:
+    pieces = split(CODE, step)
+    assert pieces == ["Look:", "```python\nx = 1. \n\ny = 2\n```", "That is all.", "Yes."]
+
+
+def test_code_within_a_line_ends_no_sentence_late() -> None:
+    splitter = Splitter()
+    assert splitter.feed("Type ```ls``` there. Now. A") == ["Type ```ls``` there.", "Now."]
+
+
+def test_a_block_that_is_never_closed_comes_at_the_end() -> None:
+    assert split("One. \n```\na\n\nb. c") == ["One.", "```\na\n\nb. c"]

@@ -16,6 +16,7 @@ from exo.device.ear import Ear
 from exo.device.events import Deaf, Event, Heard, Level, Mute, Spoken, Uttered
 from exo.device.voice import Voice
 
+PLUG = "Plug the {} in again."
 LOUD = struct.pack("<h", 9000) * 4000
 
 
@@ -85,7 +86,7 @@ def test_a_microphone_that_fails_is_told(models: Any, inbox: Inbox) -> None:
     ear.start(1)
     wait_for(lambda: inbox.levels)
     microphone.broken = "it was unplugged"
-    assert inbox.next() == Deaf(1, "microphone", "it was unplugged")
+    assert inbox.next() == Deaf(1, "microphone", "it was unplugged. " + PLUG.format("microphone"))
 
 
 def test_a_refusal_is_told_in_its_own_words(
@@ -188,7 +189,7 @@ def test_a_speaker_that_is_gone_is_told(models: Any, inbox: Inbox) -> None:
     voice = Voice(models.socket, speaker, inbox.post)
     ticket = voice.begin()
     voice.say(ticket, "A sentence.")
-    assert inbox.next() == Mute(ticket, "speaker", "it was unplugged")  # nothing has sounded
+    assert inbox.next() == Mute(ticket, "speaker", "it was unplugged. " + PLUG.format("speaker"))
 
 
 def test_a_server_that_dies_while_it_speaks_is_told(

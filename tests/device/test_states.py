@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from exo.device.states import DEADLINES, TABLE, Machine
+import pytest
+from exo.device.states import BROWSED, DEADLINES, LOCKED, RESTS, STATES, TABLE, Machine
 from exo.tools.clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +14,33 @@ def test_the_table_is_closed() -> None:
     assert {target for row in TABLE.values() for target in row.values()} <= set(TABLE)
 
 
-def test_every_state_can_be_left_by_a_person() -> None:
-    for state, row in TABLE.items():
-        assert state == "off" or {"back", "talk", "release"} & set(row), state
+@pytest.mark.parametrize("name", [name for name in STATES if name != "off"])
+def test_every_state_has_a_deadline_and_a_persons_way_out(name: str) -> None:
+    state = STATES[name]
+    assert state.out, "nothing to press"
+    assert set(state.out) <= {"talk", "ok", "back"}, "keys that not every board stands in for"
+    leaves = {"talk", "release", "back", "unlock", "answered", "menu"} & set(state.moves)
+    assert leaves, "no key leads anywhere"
+    if name not in RESTS:
+        assert state.deadline and "timeout" in state.moves
+    assert state.moves["quit"] == "off"
 
 
-def test_every_state_but_idle_and_off_has_a_deadline() -> None:
-    for state, row in TABLE.items():
-        assert state in ("idle", "off") or (DEADLINES[state] and "timeout" in row), state
+def test_behind_a_pin_nothing_but_opening_leads_out() -> None:
+    for name in LOCKED:
+        for trigger, target in TABLE[name].items():
+            assert target in LOCKED or trigger in ("open", "quit"), (name, trigger)
+    into = {
+        target for row in TABLE.values() for trigger, target in row.items() if trigger == "open"
+    }
+    assert into == {"idle"}
+
+
+def test_what_is_browsed_gives_way_to_what_asks_and_goes_home() -> None:
+    for name in BROWSED:
+        row = TABLE[name]
+        assert (row["card"], row["question"], row["failed"]) == ("card", "question", "notice")
+        assert row["home"] == row["timeout"] == row["lock"] == "idle"
 
 
 @given(
@@ -43,8 +63,8 @@ def test_time_always_leads_back_to_idle(inputs: list[str | float]) -> None:
     for _ in range(4):
         clock.advance(1000)
         machine.tick()
-    assert machine.state in ("idle", "off")
-    assert machine.state == "idle" or "quit" in inputs
+    assert machine.state in (*RESTS, "off")
+    assert machine.state in RESTS or "quit" in inputs
 
 
 def test_a_refused_trigger_changes_nothing_and_is_written_down() -> None:

@@ -139,3 +139,17 @@ def test_sigterm_gives_the_terminal_back(screen: Screen) -> None:
     assert screen.end() == 0
     assert "\x1b[?1049l" in screen.text()
     assert termios.tcgetattr(screen.slave) == screen.before
+
+
+def test_faults_and_fingers_happen_in_the_terminal_too(screen: Screen) -> None:
+    screen.until("╭─ Simulated handheld .*Quit")
+    screen.type("/unplug mouse\r")
+    screen.until(r"write .unplug mic\|speaker\|panel.")
+    screen.type("/battery 9\r")
+    screen.until("battery 9.*●", 30)  # the light of a low battery, or of its notice
+    screen.type("/battery charging\r")
+    screen.until("battery charging")
+    screen.type("/double ok\r")
+    screen.until("double ok")
+    screen.type("\x03")
+    assert screen.end() == 0

@@ -36,8 +36,10 @@ def server(files: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="session")
-def fake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def fake(tmp_path_factory: pytest.TempPathFactory, shared_processes: set[int]) -> Iterator[Server]:
     server = Server(tmp_path_factory.mktemp("fake"), "--fake").start()
+    if server.process:
+        shared_processes.add(server.process.pid)
     yield server
     if server.process:
         server.end()

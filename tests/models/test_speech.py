@@ -199,3 +199,11 @@ def test_espeak_speaks_where_the_voices_file_is_missing(another: Any, tmp_path: 
     status, answer = server.ask("/v1/audio/transcriptions", wav, "audio/wav")
     assert status == 503 and "exo models get whisper-tiny" in answer["error"]["message"]
     assert server.end() == 0
+
+
+def test_a_language_that_the_voice_does_not_speak_is_spoken_by_espeak(server: Server) -> None:
+    text = {"input": "Guten Morgen, mein Freund.", "response_format": "pcm"}
+    german = server.raw("/v1/audio/speech", {**text, "voice": "de"})[1]
+    other = server.raw("/v1/audio/speech", {**text, "voice": "de", "model": "espeak"})[1]
+    assert german == other  # espeak-ng says the same each time, Piper does not
+    assert server.raw("/v1/audio/speech", {**text, "voice": "en"})[1] != german

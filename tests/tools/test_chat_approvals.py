@@ -123,7 +123,7 @@ def test_a_key_answers(stand_in, key, choice):
         screen = PromptScreen(stand_in.home.state / "history")
         assert screen.run(Client(stand_in.home.exod_socket), "s1") == 0
         typist.join(PATIENCE)
-    assert stand_in.answered() == [{"request": "r1", "choice": choice}]
+    assert stand_in.answered() == [{"request": "r1", "choice": choice, "via": "typed"}]
 
 
 def test_an_approval_that_was_open_before_is_asked_again(stand_in):
@@ -155,7 +155,7 @@ def test_an_approval_that_was_open_before_is_asked_again(stand_in):
     assert chat.transcript.approval()["summary"] == "push branch to origin"
     assert chat.transcript.running == {"s1": "t1"} and shown == []
     chat.answer("deny")
-    assert stand_in.answered() == [{"request": "r1", "choice": "deny"}]
+    assert stand_in.answered() == [{"request": "r1", "choice": "deny", "via": "typed"}]
     chat.close()
 
 
@@ -167,4 +167,23 @@ def test_nobody_at_a_pipe_means_no(stand_in, monkeypatch):
 
     monkeypatch.setattr(sys, "stdin", io.StringIO("please push\n"))
     assert Plain().run(Client(stand_in.home.exod_socket), "s1") == 0
-    assert stand_in.answered() == [{"request": "r1", "choice": "deny"}]
+    assert stand_in.answered() == [{"request": "r1", "choice": "deny", "via": "typed"}]
+
+
+@pytest.mark.parametrize(
+    ("always", "typed", "choice"),
+    [
+        (True, "a", "allow_always"),
+        (False, "a", "allow"),  # nothing could be kept: it counts this once
+        (False, "y", "allow"),
+        (True, "", "deny"),  # Enter alone
+        (True, "what", "deny"),
+    ],
+)
+def test_a_plain_line_asks_with_what_can_be_answered(monkeypatch, always, typed, choice):
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda prompt: asked.append(prompt) or typed)
+    plain = Plain()
+    plain._terminal = True
+    assert plain._approve({**ASKS, "always": always}) == choice
+    assert ("[a]lways" in asked[0]) == always

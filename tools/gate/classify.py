@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from exo.core.context.redact import redact
+from exo.core.gate.axes import Act, Judgement, Part
 from exo.tools.gate import hosts
-from exo.tools.gate.axes import Axes, Judgement, Part
 from exo.tools.gate.files import Places
 from exo.tools.gate.programs import Program
 from exo.tools.gate.shell import Word, parse
 from exo.tools.gate.table import UNKNOWN, Table
-from exo.tools.gate.words import summary
 
 DEPTH = 8  # commands in commands (bash -c 'bash -c ...')
 LONG = 400_000  # characters of one call that are judged
 _OVERRIDE = re.compile(r"(?i)method-override")
-_BROKEN = re.compile(r"[\ud800-\udfff]|\\u0000")
+# nothing takes them as they stand; or they hide from the eye what is written
+_BROKEN = re.compile(
+    r"[\ud800-\udfff\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\u2060-\u2064\ufeff\u00ad\u180e]"
+    r"|[\u115f\u1160\u3164\uffa0\U000e0000-\U000e007f]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
+)
+_AMOUNT = re.compile(r"(?i)\bamount\W{0,3}(?:value\W{1,4})?[=:\s]\s*\W?(\d{1,9})(\.\d\d)?\b")
 _QUIET = ("time", "recall", "why")
 _TEXTS = {  # the arguments that a tool must have, as texts
     **{
@@ -55,18 +60,16 @@ class Facts:
     known: dict[str, str] = field(default_factory=dict)
 
 
-def classify(
-    tool: str, args: dict[str, Any], facts: Facts, risk: str = "", needs: str = ""
-) -> Judgement:
-    """Judge a call of `tool`; `risk` and `needs` are a plugin tool's own words. Never raises."""
+def classify(act: Act, facts: Facts) -> Judgement:
+    """Judge a call. Never raises."""
     judge = Judge(facts)
     try:
-        if len(json.dumps(args, default=str)) > LONG:
+        if len(json.dumps(act.args, default=str)) > LONG:
             judge.doubt("it is too long to judge")
-        judge.call(tool, args, risk, needs)
+        judge.call(act.tool, act.args, act.risk, act.needs)
     except Exception as error:  # noqa: BLE001 - a call that breaks the judge is never let through
         judge.doubt(f"the gate failed on it ({type(error).__name__})")
-    return judge.judgement(tool, args)
+    return judge.judgement()
 
 
 class Judge:
@@ -78,6 +81,7 @@ class Judge:
         self.doubts: list[str] = []
         self.secrets: list[str] = []
         self.names: set[str] = set()
+        self.touched: set[str] = set()
         self.said: list[str] = []
         self.carried: list[str] = []  # no secret as long as it stays here
         self.written: set[str] = set()  # files that this call writes
@@ -102,12 +106,13 @@ class Judge:
         ]
         if odd or any(not args.get(name) for name in _TEXTS.get(tool, ())[:1]):
             self.doubt("its arguments do not fit")
-        if _BROKEN.search(_line(args)):
-            self.doubt("it has characters that nothing takes as they stand")
+        if _BROKEN.search("\n".join(_strings(args))):
+            self.doubt("it has characters that nothing takes as they stand, or that hide something")
         if tool == "bash":
             self.script(text.get("command", ""), [self.facts.cwd])
         elif tool in ("read_file", "list_dir", "search_files"):
-            self.path(tool, "look" if tool == "list_dir" else "read", Word(path), self.facts.cwd)
+            verb, _, rest = tool.partition("_")
+            self.path(verb, "look" if rest == "dir" else "read", Word(path), self.facts.cwd)
         elif tool in ("write_file", "edit_file"):
             self.path(tool.partition("_")[0], "write", Word(path), self.facts.cwd)
         elif tool == "apply_patch":
@@ -155,7 +160,9 @@ class Judge:
     def add(self, effect: str, what: str, shape: str) -> None:
         if effect == UNKNOWN:
             return self.doubt(what)
-        self.found.append(Part(self.table.effects[effect], what, shape, self.here))
+        row = self.table.effects[effect]
+        shape = shape if shape == "=" else f"{effect} {shape}"
+        self.found.append(Part(row, what, shape, self.here, row.changes))
         return None
 
     def doubt(self, why: str) -> None:
@@ -163,6 +170,8 @@ class Judge:
 
     def path(self, verb: str, effect: str, word: Word, *folders: str) -> None:
         """A file is looked at, read, written or deleted."""
+        for cwd in folders:
+            self.touch(word, cwd, names=effect == "look")
         if effect == "look":
             return self.add("look", f"{verb} {word.text}", "")
         for cwd in folders:
@@ -176,6 +185,12 @@ class Judge:
                 self.secrets.append(full)
             self.add(got, f"{verb} {word.text}", shape)
         return None
+
+    def touch(self, word: Word, cwd: str, names: bool = False) -> None:
+        """Note what place is reached; `names`: no more of it than what lies there."""
+        if "\0" not in word.text:
+            full = re.split(r"/[^/]*[*?\[]", self.facts.places.full(word.text, cwd))[0]
+            self.touched.add(f"{full}/" if names else full)
 
     def request(self, method: str, url: Word, body: str, what: str) -> None:
         """An HTTP request; raises the doubt when the host or what is sent is not known."""
@@ -235,51 +250,36 @@ class Judge:
 
     # ---- the whole ---------------------------------------------------------------------------------
 
-    def judgement(self, tool: str, args: dict[str, Any]) -> Judgement:
-        axes = Axes()
-        secrets = list(dict.fromkeys(self.secrets))
-        if self.sends:
-            secrets += self.carried
+    def judgement(self) -> Judgement:
+        secrets = list(dict.fromkeys([*self.secrets, *(self.carried if self.sends else ())]))
         if secrets and self.sends:
             self.add("post", f"a secret leaves this machine: {secrets[0]}", "")
-        elif secrets and not any(each.effect.name == "secret" for each in self.found):
+        elif secrets and not any(part.axes == self.table.effects["secret"] for part in self.found):
             self.add("secret", f"secret: {secrets[0]}", "")
-        for each in self.found:
-            axes = axes.worst(each.effect)
-        if self.doubts and not any(each.effect.weight for each in self.found):
-            axes = axes.worst(Axes("irreversible"))
-        ranked = sorted(self.found, key=lambda each: -each.effect.weight)
-        why = [f"{each.effect.name}: {each.what}" for each in ranked] + [
-            f"? {d}" for d in self.doubts
-        ]
-        shape = ""
-        if self.doubts or any(each.shape == "=" for each in self.found):
-            shape = f"{tool} = {_line(args)} @ {self.facts.cwd}"
-        else:
-            rows = {f"{e.effect.name} {e.shape}" for e in self.found if e.effect.changes}
-            shape = f"{tool}: {' | '.join(sorted(rows))} @ {self.facts.cwd}"
-        if secrets or axes.floor:
-            shape = ""
-        head = ranked[0].what if ranked else f"{tool} {_line(args)}"
-        if self.doubts and (not ranked or not ranked[0].effect.weight):
-            head = str(args.get("command") or head)
         return Judgement(
-            axes=axes,
             parts=tuple(self.found),
-            summary=summary(head, axes, self.doubts, len(ranked) - 1, secrets),
-            why=tuple(dict.fromkeys(why))[:20],
-            understood=not self.doubts,
+            doubts=tuple(dict.fromkeys(self.doubts)),
             secrets=tuple(secrets),
-            shape=shape,
-            names=frozenset(self.names | {f"tool:{tool}"}),
+            names=frozenset(self.names),
+            touched=frozenset(self.touched),
             said="\n".join(self.said),
+            cents=self._cents(),
         )
+
+    def _cents(self) -> int | None:
+        """What a payment costs, where one amount is named."""
+        paid = [part.what for part in self.found if part.axes.cost == "money"]
+        found = _AMOUNT.findall("\n".join([*paid, *self.said]))
+        if len(set(found)) != 1 or len(set(paid)) != 1:
+            return None
+        whole, rest = found[0]
+        return int(whole) * 100 + int(rest[1:]) if rest else int(whole)
 
 
 def place_effect(effect: str, marks: set[str]) -> str:
     """What reading, writing or deleting means at a place with these marks."""
     if effect == "read":
-        secret = "secret" in marks or "devices" in marks
+        secret = "secret" in marks or "raw" in marks
         return "secret" if secret else "read"
     if "quiet" in marks:
         return "read"
@@ -290,6 +290,15 @@ def place_effect(effect: str, marks: set[str]) -> str:
     if marks & {"whole", "root"}:
         return "lose"
     return "undoable" if "scratch" in marks or marks >= {"inside", "made"} else "lose"
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.items() if isinstance(value, dict) else value:
+            yield from _strings(list(each) if isinstance(each, tuple) else each)
 
 
 def _line(args: dict[str, Any]) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
-from exo.tools.gate.axes import Axes
-from exo.tools.gate.decide import Verdict
-from exo.tools.gate.gate import Gate
+from exo.core.gate.axes import Act, Axes
+from exo.core.gate.decide import Verdict
+from exo.core.gate.gate import Gate
+from exo.tools.gate.judge import Consequences
 from exo.tools.transcript import visible
 
 
@@ -40,13 +41,13 @@ def register(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(options: argparse.Namespace) -> int:
     """One call, or with --stdin one a line."""
     home = Home.find(options.home)
-    gate = Gate(home.store / "policies", home, SystemClock())
+    gate = open_gate(home)
     cwd = options.cwd or str(Path.cwd())
     if options.stdin:
         for line in sys.stdin:
             if line.strip():
                 row = _object(line, "one JSON object a line is wanted")
-                verdict = gate.check(*_call(row), row.get("cwd") or cwd)
+                verdict = gate.check(_act(row, cwd))
                 print(
                     json.dumps({"id": row.get("id"), **shape(verdict)}, ensure_ascii=False),
                     flush=True,
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
             "tool": options.tool,
             "args": _object(options.args, "the arguments are one JSON object"),
         }
-        verdict = gate.check(*_call(row), cwd)
+        verdict = gate.check(_act(row, cwd))
         if options.json:
             print(json.dumps(shape(verdict), ensure_ascii=False))
         else:
@@ -88,13 +89,18 @@ def human(verdict: Verdict) -> list[str]:
     ]
 
 
-def _call(row: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def open_gate(home: Home) -> Gate:
+    """The gate of a home, as a running exod has it."""
+    return Gate(home.store / "policies", SystemClock(), {"judge": Consequences(home.root)})
+
+
+def _act(row: dict[str, Any], cwd: str) -> Act:
     tool, args = row.get("tool"), row.get("args", {})
     if not isinstance(tool, str) or not tool or not isinstance(args, dict):
         raise ExoError(
             "check a call", "a tool and its arguments are wanted", "see `exo gate check -h`"
         )
-    return tool, args
+    return Act(tool, args, str(row.get("cwd") or cwd))
 
 
 def _object(text: str, wanted: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase, translate
 Resolve = Callable[[str], str]
 _GLOB = re.compile(r"[*?\[]")
 _CALM = ("quiet", "scratch")  # what a pattern only may be does not calm
-_PUBLIC = (".pub", "known_hosts")
+_PUBLIC = (".pub", "known_hosts", "known_hosts.old", "/.ssh/config", "/.ssh/authorized_keys")
 _WHOLE = ("whole", "root")  # a folder that holds the person's home, or the working folder
 
 
@@ -53,7 +53,7 @@ class Places:
         if "\0" in path:
             return {"secret", *_WHOLE}
         full, root = self.full(path, cwd), self.resolve(cwd)
-        names = ("quiet", "startup", "store", "hooks", "scratch", "devices")
+        names = ("quiet", "startup", "store", "hooks", "scratch", "devices", "raw")
         marks = {name for name in names if self._is(name, full, glob)}
         inside = _within(full, root)
         if inside or any(_within(full, folder) for folder in self._also):
@@ -61,7 +61,7 @@ class Places:
         if any(self._secret(each, glob) for each in {full, self._joined(path, cwd)}):
             marks.add("secret")
         if "quiet" in marks:
-            marks.discard("devices")
+            marks -= {"devices", "raw"}
         parts = (full[len(root) :] if inside else full).split("/")
         if any(self._match["made"].match(part) for part in parts):
             marks.add("made")
@@ -88,7 +88,7 @@ class Places:
 
     def _secret(self, path: str, glob: bool) -> bool:
         name = path.rpartition("/")[2]
-        if self._is("secrets", path, glob) and not name.endswith(_PUBLIC):
+        if self._is("secrets", path, glob) and not path.endswith(_PUBLIC):
             return True
         if self._match["not_secret"].match(name):
             return False

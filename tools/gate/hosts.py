@@ -43,7 +43,7 @@ def kind_of(address: str) -> Kind:
         return "local"
     with suppress(ValueError):
         return _of_ip(ipaddress.ip_address(name.partition("%")[0]))
-    with suppress(OSError):  # decimal, octal, hexadecimal, shortened
+    with suppress(OSError, ValueError):  # decimal, octal, hexadecimal, shortened
         return _of_ip(ipaddress.ip_address(socket.inet_aton(name)))
     if "." not in name or name.endswith(_PRIVATE):
         return "private"
@@ -52,7 +52,7 @@ def kind_of(address: str) -> Kind:
 
 def gives_keys(host: str) -> bool:
     """Whether a cloud's machines get their keys there: the link-local addresses."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         return ipaddress.ip_address(socket.inet_aton(host)).is_link_local
     return host.startswith("metadata.")
 
@@ -79,5 +79,5 @@ def _disguised(name: str) -> bool:
     if unicodedata.normalize("NFKC", plain) != plain:
         return True
     scripts = {unicodedata.name(char, "?").split()[0] for char in plain if char.isalpha()}
-    odd = any(unicodedata.category(char) in ("Cf", "Cc", "Mn") for char in plain)
+    odd = any(unicodedata.category(char) in ("Cf", "Cc", "Mn", "Cs") for char in plain)
     return odd or len(scripts) > 1 or bool(scripts & {"CYRILLIC", "GREEK", "CHEROKEE", "ARMENIAN"})

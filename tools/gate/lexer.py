@@ -250,6 +250,9 @@ class Words:
         elif text.startswith("$((", at) and (closed := self._arithmetic(at + 1)):
             self.at = closed
             place.add("0")
+        elif text.startswith("$(pwd)", at) and "PWD" in self.state.values:
+            self.at += 6
+            self._variable(place, "PWD", done, quoted)
         elif text.startswith("$(", at):
             self.at += 2
             place.unsure("", inner=self._nested())
@@ -292,15 +295,24 @@ class Words:
             else:
                 self._variable(place, name, done, quoted)
             return
+        default = not (length or indirect) and self.text.startswith((":-", "-"), self.at)
         rest = Field()
         self.inside(rest, "}")
+        if default and name and self._known(name):
+            self._variable(place, name, done, quoted)
+            return
         word = rest.word
         place.unsure(f"${name}", names=(name or "?", *word.names), inner=word.inner)
+
+    def _known(self, name: str) -> bool:
+        """Whether a variable has one value for certain, so that no default takes its place."""
+        values = self.state.values.get(name, [])
+        return len(values) == 1 and values[0].sure and bool(values[0].text)
 
     def _variable(self, place: Field, name: str, done: list[Word] | None, quoted: bool) -> None:
         values = self.state.values.get(name)
         if values is None:
-            if name in "?#$!-":
+            if name in "?#$-":
                 return place.add("0")
             return place.unsure(f"${name}", names=(name,))
         for value in values:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 Entry = dict[str, Any]
 _GIVEN = frozenset("@*123456789")
+_LISTS = ("ls", "dir", "stat", "file", "du", "tree", "locate", "readlink", "realpath")
+_TELL = ("cat", "pgrep", "pidof", "lsof", "head", "tail", "grep", "awk", "ps", "cut", "fuser", "ss")
+_PUTS = re.compile(r"-o|--?out(put)?([-_]?(dir|file|path|directory))?|-d|--dest(ination)?|--prefix")
+_OUT = re.compile(r"(?:^|[-:_])(deploy|publish|release|upload|push)$")
+_DEEP = ("rg", "ag", "ack")  # without a file they read the whole folder
 _ROLES = (("writes", "write"), ("files", "read"), ("unknown", "doubt"))
 
 
@@ -74,6 +79,19 @@ class Parts:
         names = self.table.names
         return word.sure or not word.names and all(w[0].text in names for w in inner if w)
 
+    def _puts_out(self) -> None:
+        """What a build writes elsewhere than in its folder."""
+        for word, value in zip(self.args, [*self.args[1:], Word("")], strict=False):
+            flag, _, rest = word.text.partition("=")
+            target = Word(rest, word.sure) if rest else value
+            away = target.text[:1] in ("/", "~", ".") and "inside" not in self.marks(target.text)
+            if away and _PUTS.fullmatch(flag):
+                self.file("write", target)
+
+    def _tells(self, word: Word) -> bool:
+        inner = [self.script.commands[number].words for number in word.inner]
+        return bool(inner) and all(words and words[0].text in _TELL for words in inner)
+
     def file(self, effect: str, word: Word, verb: str = "") -> None:
         if word.sure:
             return self.to.path(verb or self.name, effect, word, *self.cwds)
@@ -127,6 +145,15 @@ class Parts:
         if self.has("|".join([*entry.get("inplace", ()), "$"])) and "inplace" in entry:
             effect = "write"
         files = self.words[entry.get("skip", 1 if "rules" in entry else 0) :]
+        if effect == "look" and self.name in _LISTS:
+            for word in self.words or [Word(".")]:
+                self.to.touch(word, self.cwds[0], names=True)
+        if (
+            effect == "read"
+            and not files
+            and self.has(r"-\w*[rR]|--recursive") | (self.name in _DEEP)
+        ):
+            files = [Word(".")]
         for number, word in enumerate(files if effect in ("read", "write", "delete") else ()):
             last = "last" in entry and number == len(files) - 1 or "second" in entry and number == 1
             self.file("write" if last else effect, word)
@@ -134,7 +161,14 @@ class Parts:
             self.doubt("it runs another program")
         if effect in ("write", "delete"):
             return None
-        loose = [word for word in self.args if not word.sure]
+        if effect == "build" and any(map(_OUT.search, self.plain[:2])):
+            effect = "push"  # mkdocs gh-deploy, maturin publish
+        if effect == "build":
+            self._puts_out()
+        given = {*entry.get("loose", ())}
+        loose = [w for w in self.args if not w.sure and not (w.names and set(w.names) <= given)]
+        if given:  # numbers of processes, from programs that tell them
+            loose = [word for word in loose if word.names or not self._tells(word)]
         shown = effect in ("look", "keep", "build", "read")
         if effect == "look" and "rules" not in entry:
             loose = []

@@ -1,66 +1,43 @@
-"""The gate in a running exod: a plugin that takes the slot `gate`. Owns the way from a verdict to what a
-hook may say; judges nothing itself.
-
-Invariant: every call gets its verdict or is blocked: what goes wrong here goes up to the guard."""
+"""What is known of tools and programs, in a running exod: a plugin that takes the seat `judge`. Owns that the
+table is read at the first call, not when exod starts."""
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from exo.core.plugins import Decision, PluginContext, approve, block
+from exo.core.plugins import PluginContext
 
 if TYPE_CHECKING:
-    from exo.tools.gate.gate import Gate
+    from exo.core.gate.axes import Act, Judge, Judgement
 
 
 def register(ctx: PluginContext) -> None:
-    """Take the slot `gate` of the home that is served."""
+    """Take the seat `judge` of the home that is served."""
     if ctx.home is None:
-        raise ValueError("the gate needs a home, for its policies")
-    home = ctx.home
-    ctx.register_gate(Guard(lambda: open_gate(home)).check)
+        raise ValueError("the judge needs a home: what lies there is not everybody's")
+    ctx.register_judge(Late(ctx.home))
 
 
-def open_gate(root: Path) -> Gate:
-    """The gate of a home; imported here, as an exod that runs no tool does without it."""
-    from exo.core.base.clock import SystemClock
-    from exo.core.base.home import Home
-    from exo.tools.gate.gate import Gate
+class Late:
+    """The judge of a home, made when it is first asked. Calls come from several threads."""
 
-    home = Home(root)
-    return Gate(home.store / "policies", home, SystemClock())
-
-
-class Guard:
-    """Asks the gate that `opens` makes at the first call. Calls come from several threads."""
-
-    def __init__(self, opens: Callable[[], Gate]) -> None:
-        self._opens = opens
-        self._gate: Gate | None = None
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._made: Judge | None = None
         self._lock = threading.Lock()
-        self._told = ""
 
-    def check(
-        self, tool_name: str, args: dict[str, Any], cwd: str, risk: str, needs: str
-    ) -> Decision | None:
-        """None for allow and log: the action is in the record anyway. A question names the rule that an
-        allow_always would write; without one every such call asks again."""
+    def read(self, policies: Path) -> None:
+        self._judge().read(policies)
+
+    def judge(self, act: Act, inside: tuple[str, ...]) -> Judgement:
+        return self._judge().judge(act, inside)
+
+    def _judge(self) -> Judge:
         with self._lock:
-            if self._gate is None:
-                self._gate = self._opens()
-            verdict = self._gate.check(tool_name, args, cwd, risk, needs)
-            self._tell(self._gate.fault)
-        if verdict.outcome in ("allow", "log"):
-            return None
-        if verdict.outcome == "ask":
-            return approve(verdict.summary, verdict.grant)
-        return block(f"the person's policies deny it ({verdict.rule}): {verdict.summary}")
+            if self._made is None:
+                from exo.tools.gate.judge import Consequences
 
-    def _tell(self, fault: str) -> None:
-        if fault and fault != self._told:
-            print(f"gate: {fault}; the policies before stay in force", file=sys.stderr)
-        self._told = fault
+                self._made = Consequences(self._home)
+            return self._made

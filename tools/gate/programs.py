@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 
 from exo.tools.gate.parts import Entry, said
+from exo.tools.gate.pycode import harmless
 from exo.tools.gate.services import Services
 from exo.tools.gate.shell import Word
 from exo.tools.gate.table import UNKNOWN
@@ -18,6 +19,7 @@ _SECRET = re.compile(
     r"(?i)(token|secret|passw|api_?key|private_?key|access_?key|credential|_auth$|_pat$)"
 )
 _VERSION = re.compile(r"(?<=[a-z])-?\d[\d.]*$")
+_ALL = (["-p"], ["-x"], ["-px"], ["-xp"])  # variables with their values
 _PIECE = r"(?:\\.|(?!\1).)*\1"
 _SED = re.compile(
     r"(?:^|[;{}\n$/!0-9])\s*[ewW](?:\s|$)"
@@ -35,7 +37,10 @@ class Program(Services):
         """Returns the working folders that may hold for the commands after it."""
         for op, target in self.command.redirects:
             if not (op in (">&", "<&") and re.fullmatch(r"\d+-?|-", target.text)):
-                self.file("write" if ">" in op else "read", target, op)
+                words = [word.text for word in self.command.words]
+                empties = op == ">" and words in ([], [":"], ["true"], ["cat", "/dev/null"])
+                empties = empties and not target.text.endswith((".log", ".lock", ".touch", "keep"))
+                self.file("delete" if empties else "write" if ">" in op else "read", target, op)
                 text = said(self.command) if ">" in op and target.sure else None
                 full = self.to.facts.places.full(target.text, self.cwds[0])
                 self.to.texts[full] = self.to.texts.get(full, "") + (text or "")
@@ -43,6 +48,7 @@ class Program(Services):
             if not (name == "IFS" and self.command.words):
                 self.variable(name)
         if self.command.words:
+            self.to.touch(Word("."), self.cwds[0], names=True)
             self.run(self.command.words)
         return self._moved() if self.name in ("cd", "pushd", "popd") else self.cwds
 
@@ -62,11 +68,13 @@ class Program(Services):
         self.use(entry or {})
         self.to.here = frozenset({f"program:{self.name}"})
         self.to.names |= {f"program:{self.name}", " ".join([self.name, *self.plain[:1]])}
+        texts = [word.text for word in self.args]
+        if texts in (["--version"], ["--help"], ["-V"]):
+            return self.add("look")
         if entry is None:
             return self.doubt("the program is not known")
-        texts = [word.text for word in self.args]
         helps = texts[-1:] == ["--help"] and not any(text[:1] == "-" for text in texts[:-1])
-        if helps or len(texts) == 1 and texts[0] in ("--version", "-V", "version"):
+        if helps or len(texts) == 1 and texts[0] in ("version", "-v"):
             return self.add("look")
         self._secret_names(texts)
         while entry is not None:  # a person's own entry, then ours: it never hides ours
@@ -83,9 +91,20 @@ class Program(Services):
             self.to.secrets += [f"${name}" for name in named if _SECRET.search(name)]
         if self.name in ("env", "printenv", "set", "export", "declare") and not texts:
             self.to.carried.append("the environment")
+        told = self.name in ("env", "printenv") and not texts
+        told = told or self.name in ("export", "declare", "typeset") and texts in _ALL
+        if told and not self._narrowed():
+            self.to.secrets.append("all variables")
         sources = [each.words[0].text for each in self.fed() if each.words]
         if {"env", "printenv", "set"} & set(sources) and self.name in self.table.names:
             self.to.secrets += ["variables with secrets"] * bool(_SECRET.search(self.text))
+
+    def _narrowed(self) -> bool:
+        """Whether a program takes what comes out here and hands on a part, or a number, alone."""
+        commands = self.script.commands
+        at = next(n for n, each in enumerate(commands) if each is self.command)
+        takers = [each.words[0].text for each in commands if at in each.feeds and each.words]
+        return bool({"grep", "egrep", "rg", "cut", "wc", "awk", "sed"} & set(takers))
 
     def _sed(self, entry: Entry) -> None:
         codes = self.given(("-e", "--expression"))
@@ -151,11 +170,11 @@ class Program(Services):
             at += 2 if text in entry.get("values", ()) else 1
         rest_words = args[at + entry.get("skip", 0) :]
         if not rest_words:
-            known = self.name in ("exec", "env", "command")
+            known = self.name in ("exec", "env", "command") or "-p" in [f for f, _ in self.flags]
             return self.add("look") if known else self.doubt("what it runs")
         begun, doubts, text = len(self.to.found), len(self.to.doubts), self.text
         self.run(rest_words)
-        looks = not any(each.effect.changes for each in self.to.found[begun:])
+        looks = not any(each.changes for each in self.to.found[begun:])
         if "raises" in entry and not (looks and len(self.to.doubts) == doubts):
             self.to.add(entry["raises"], text, text)
         return None
@@ -175,6 +194,8 @@ class Program(Services):
     def _shell(self, entry: Entry) -> None:
         if "raises" in entry:
             self.to.add(entry["raises"], self.text, self.text)
+        if self.has(r"-\w*n\w*$") and self.words:  # only its grammar is looked at
+            return self.file("read", self.words[0])
         if self.has(r"-\w*c$|--command") and self.words:
             return self.code(self.words[-1 if self.name == "su" else 0])
         if self.words and not self.has(r"-\w*s$"):
@@ -203,6 +224,8 @@ class Program(Services):
 
     def _run(self, entry: Entry) -> None:
         """A runner of the folder's own targets."""
+        if "tries" in entry and self.has(entry["tries"]):
+            return self.add("look")
         if self.table.effect(entry, self.args) != UNKNOWN:
             return self._rules(entry)
         if any(not self.tame(word) for word in self.args):
@@ -250,7 +273,7 @@ class Program(Services):
         return self._interpreted(entry, fed or Word("", sure=False), [])
 
     def _interpreted(self, entry: Entry, code: Word, rest: list[Word]) -> None:
-        if not code.sure or re.search(entry["asks"], code.text):
+        if not code.sure or not self._harmless(entry, code.text):
             self.doubt("what its code does")
         names = [Word(text) for text in re.findall(r"['\"]([^'\"\n]{2,200})['\"]", code.text)]
         for word in [*names, *(word for word in rest if word.text[:1] != "-")]:
@@ -259,6 +282,9 @@ class Program(Services):
             for word in rest:
                 self.file("write", word)
         return self.add("read")
+
+    def _harmless(self, entry: Entry, code: str) -> bool:
+        return harmless(code) if "module" in entry else not re.search(entry["asks"], code)
 
     def _find(self, entry: Entry) -> None:
         texts = [word.text for word in self.args]
@@ -299,6 +325,12 @@ class Program(Services):
         at = next((n for n, word in enumerate(rest) if word.text == ":::"), None)
         more = self._piped() if at is None else rest[at + 1 :]
         rest = rest[:at]
+        if rest and rest[0].sure and self.name == "parallel" and " " in rest[0].text:
+            parts = rest[0].text.split()  # GNU parallel hands its words to a shell
+            if re.search(r"[^\w\s./=:,@%+{}-]", rest[0].text):
+                return self.doubt("what it runs")
+            words = [[Word(part)] if "{" not in part else list(more) for part in parts]
+            return self.run([word for each in words for word in each])
         if not rest or " " in rest[0].text:
             return self.doubt("what it runs")
         return self.run([*rest, *more])

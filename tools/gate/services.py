@@ -71,18 +71,19 @@ class Services(Parts):
         self.roles(entry)
         logins = [value for value in self.given(("-u", "--user")) if ":" in value.text]
         self.to.secrets += ["a password in the words of curl"] * len(logins)
-        urls, body = (
-            [*self.words, *self.given(entry.get("url", ()))],
-            self.given(entry.get("body", ())),
-        )
+        urls = [*self.words, *self.given(entry.get("url", ()))]
+        body = self.given(entry.get("body", ()))
+        gets = "get" in entry and self.has(entry["get"])
+        if gets and not any("@" in word.text for word in body):  # it becomes part of the address
+            self.leaks()
+            body = []
         for word in body:
             stated = re.match(r"(?:[\w.-]*=)?[@<]([^;]+)", word.text)
             if stated and stated[1] != "-":
                 self.file("read", replace(word, text=stated[1]))
             elif not self.tame(word):
                 self.doubt("what it sends")
-        names = [flag for flag, _ in self.flags]
-        method = "POST" if body and not set(names) & set(entry.get("get", ())) else "GET"
+        method = "POST" if body and not gets else "GET"
         for value in self.given(entry.get("method", ())):
             method = value.text.upper() if value.sure else "?"
         self.request(method, urls, " ".join(word.text for word in body))
@@ -108,15 +109,19 @@ class Services(Parts):
         self.request(method, urls, " ".join(word.text for word in body))
 
     def _ssh(self, entry: Entry) -> None:
+        if self.has("-[GQV]$"):
+            return self.add("look")
         if not self.words or any(v and _ELSEWHERE.search(v.text) for _, v in self.flags):
             return self.doubt("where it leads, what it runs")
+        if len(self.words) == 1 and self.plain[0].startswith("git@") and not self.command.feeds:
+            return self.add("fetch")  # a greeting: such an account runs no commands
         self.to.sends = True
         host, text, begun = self.plain[0], self.text, len(self.to.found)
         inner = self.after(0)[1:]
         code = Word(" ".join(w.text for w in inner), all(w.sure for w in inner))
         if inner or self.command.feeds or self.command.here:
             self.code(code if inner else self.fed_text())
-        quiet = inner and not any(each.effect.changes for each in self.to.found[begun:])
+        quiet = inner and not any(each.changes for each in self.to.found[begun:])
         self.text, self.name = text, "ssh"
         return self.add("fetch" if quiet else "remote", f"{host} {code.text}")
 
@@ -129,6 +134,8 @@ class Services(Parts):
         if not self.words:
             return self.doubt("what it copies")
         away = [bool(_REMOTE.match(text)) for text in self.plain]
+        if away == [True] and self.name == "rsync" or self.has("--list-only"):
+            return self.add("fetch")
         for word, far in zip(self.words[:-1], away, strict=False):
             if not far:
                 self.file("read", word)
@@ -153,13 +160,22 @@ class Services(Parts):
             queries = [fed]
         if not queries and not self.has("-l|--list") or not all(word.sure for word in queries):
             return self.doubt("what it asks the database")
-        asked = [re.sub(r"'[^']*'", "''", word.text) for word in queries]
+        told = (
+            r"^\.(dump|schema|tables|indexes|databases|mode|headers?|stats|fullschema|show)\b[^;]*"
+        )
+        asked = [re.sub(told if local else "^$", "", word.text) for word in queries]
+        asked = [re.sub(r"'[^']*'", "''", each) for each in asked]
         asked = [re.sub(r"(?i)\bexplain\s+(?!analy|\()[^;]*", "", each) for each in asked]
         if any(re.search(self.table.words["writing_sql"], each, re.I) for each in asked):
             return self.sent("remote") if away else self.add("lose")
         return self.add("fetch" if away else "read")
 
     def _container(self, entry: Entry) -> None:
+        runs = {"run", "exec"} & {word.text for word in self.args[:1]}
+        if runs:  # there -t is a terminal, in a build it is a name
+            self.use(entry | {"values": [each for each in entry["values"] if each != "-t"]})
+        if self.plain[:1] == ["cp"] and len(self.words) == 3 and ":" in self.plain[1]:
+            return self.file("write", self.words[2])  # from there to here
         if self.plain[:1] not in (["run"], ["exec"]):
             return self._rules(entry)
         for word in self.args:
@@ -181,7 +197,7 @@ class Services(Parts):
         def hit(key: str) -> bool:
             return any(f"{verb}-".startswith(f"{each}-") for verb in verbs for each in entry[key])
 
-        if hit("secrets") or "secrets" in verbs:
+        if hit("secrets") or {"secret", "secrets"} & set(verbs) and "list" not in verbs:
             self.to.secrets.append(self.text)
         if self.name == "aws" and self.has("--dry-?run"):
             return self.add("fetch")
@@ -189,7 +205,12 @@ class Services(Parts):
             return self.sent("post")
         if hit("rents"):
             return self.sent("rent")
+        copies = {"cp", "sync", "rsync", "get", "download"} & set(verbs)
+        if copies and ("://" in self.text) and "://" not in self.plain[-1]:  # from there to here
+            self.file("delete" if self.has("--delete|-d$") else "write", self.words[-1])
+            return self.add("fetch")
         changes = any(_CHANGES.match(verb) for verb in verbs)
-        if not changes and (hit("reads") or not self.plain):
+        looks = hit("reads") or self.table.verbs["looking"] & set(verbs)
+        if not changes and (looks or not self.plain):
             return self.add("fetch")
         return self.sent(entry.get("otherwise", "remote"))

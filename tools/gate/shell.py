@@ -48,6 +48,8 @@ def parse(text: str, known: Mapping[str, str]) -> Script:
     often = {name for name, n in Counter(_ASSIGN.findall(text[:200_000])).items() if n > 1}
     flow = re.search(r"&&|\||\(|\b(?:if|for|while|until|case|function|eval|source)\b", text)
     values = {name: [Word(value)] for name, value in known.items()}
+    if re.search(r"\b(?:cd|pushd|popd)\b", text):
+        values.pop("PWD", None)
     state = State(script, values | {"IFS": [Word(" \t\n")]}, often, flow is not None)
     if re.search(r"[\0\ud800-\udfff]|\$\\\n", text):
         script.faults.append("it has characters that a shell does not take as they stand")

@@ -8,16 +8,48 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from exo.tools.gate.axes import Effect
+from exo.core.gate.axes import Axes
+from exo.core.gate.policy import fit, texts
 from exo.tools.gate.shell import Word
 
 UNKNOWN = "unknown"
+_STRONG = (("losing", "lose"), ("posting", "post"), ("running", UNKNOWN))
+_QUIET = {
+    "-n",
+    "-v",
+    "-q",
+    "-x",
+    "-j",
+    "-h",
+    "-a",
+    "--json",
+    "--line-numbers",
+    "--numeric",
+    "--verbose",
+}
+_TRIES = {"-n", "--dry-run", "-nd", "-ndx"}
+_LISTS = re.compile(r"--?(list|show|print|get|status|info|query|dump|check|verify)[\w-]*|-[lLvVh]")
+_SECRETS = re.compile(
+    r"(?i)\b(secret|token|password|credential|key|config|env|variable|var|kubeconfig)s?\b"
+)
 _OFF = ("false", "0", "no", "off", "none")  # --dry-run=false
+
+
+@dataclass(frozen=True)
+class Effect(Axes):
+    """What the table says that an action does; `changes`: more than looking."""
+
+    name: str = ""
+    changes: bool = True
+
+    @classmethod
+    def of(cls, name: str, row: dict[str, Any]) -> Effect:
+        return replace(cls(**row), name=name)
 
 
 class Table:
@@ -32,6 +64,12 @@ class Table:
         self.programs: dict[str, dict[str, Any]] = {}
         for effect, names in rows["plain"].items():
             self.programs |= dict.fromkeys(names.split(), {"kind": "plain", "otherwise": effect})
+        for effect, names in rows["verbs"].items():
+            self.programs |= dict.fromkeys(names.split(), {"verbs": True, "otherwise": effect})
+        lists = ("looking", "both", "losing", "posting", "running", "changing")
+        self.verbs = {name: frozenset(self.words[name].split()) for name in lists}
+        for name, marks in rows["looks"].items():
+            self.programs[name] = self.programs[name] | {"looks": marks.split()}
         for name, row in rows["program"].items():
             self.programs[name] = rows["program"][row["like"]] if "like" in row else row
 
@@ -39,33 +77,75 @@ class Table:
         """This table with a person's own entries. Raises ValueError for what does not fit."""
         table = Table.__new__(Table)
         table.__dict__ |= self.__dict__ | {"programs": dict(self.programs)}
-        if unknown := set(rows) - {"program"}:
-            raise ValueError(f"{sorted(unknown)[0]}: only [program.NAME] can be added")
-        for name, row in rows.get("program", {}).items():
-            rules = row.get("rules", {}) if isinstance(row, dict) else None
-            if not isinstance(rules, dict) or set(row) - {"rules", "otherwise", "values"}:
-                raise ValueError(f"program.{name}: rules, otherwise and values are wanted")
-            for effect in (*rules.values(), row.get("otherwise", UNKNOWN)):
-                if effect not in self.effects:
-                    raise ValueError(f"{effect}: no such effect: {', '.join(self.effects)}")
+        effects = tuple(self.effects)
+        entry = {"rules": {"*": effects}, "otherwise": effects, "values": texts}
+        for name, row in fit("", rows, {"program": {"*": entry}}).get("program", {}).items():
             table.programs[name] = row | {"base": self.programs.get(name)}
         return table
 
     def effect(self, entry: dict[str, Any], words: Sequence[Word]) -> str:
         """The effect of a program's entry for these words; "unknown" when no rule fits."""
-        flags, plain, _ = split(entry, words)
-        found: list[tuple[int, int, str]] = []
+        flags, plain, texts = split(entry, words)
+        rows: list[tuple[tuple[int, int, str], str]] = []
         for rule, effect in entry.get("rules", {}).items():
             wanted = rule.split()
             steps = [word for word in wanted if word[0] not in "-."]
             options = [word for word in wanted if word[0] in "-."]
             fits = steps == plain[: len(steps)] and (rule or not plain or effect == "@")
             if fits and all(_has(flags, plain, each) for each in options):
-                found.append((len(steps), len(options) + ("=" in rule), effect))
+                rows.append(((len(steps), len(options) + ("=" in rule), effect), rule))
+        found = [row for row, _ in rows]
+        if "looks" in entry:
+            marks = {flag for flag, _ in flags}
+            if marks <= {*entry["looks"], *_QUIET} and marks & {*entry["looks"]}:
+                return "look"
+            if "." in entry["looks"] and not plain and marks <= _QUIET:
+                return "look"
+        runs = any(row[2] == "@" for row in found) or self.verbs["running"] & set(plain[:3])
+        if not runs and {"rules", "verbs"} & set(entry):
+            if any(_has(flags, plain, each) for each in self.words["trying"]):
+                return "look"
+            if any(row[2] == "look" and _TRIES & set(rule.split()) for row, rule in rows):
+                return "look"
         if not found:
-            return str(entry.get("otherwise", UNKNOWN))
+            return self._by_verb(entry, flags, texts)
         best = max(found)[:2]
         return max((row[2] for row in found if row[:2] == best), key=self.weight)
+
+    def _by_verb(
+        self, entry: dict[str, Any], flags: Sequence[tuple[str, Word | None]], words: Sequence[Word]
+    ) -> str:
+        """The effect by what the first words are called; the entry's own where no verb is known."""
+        own = str(entry.get("otherwise", UNKNOWN))
+        if not {"rules", "verbs"} & set(entry) or own in ("secret", "look"):
+            return own
+        if not words and flags and "verbs" in entry:
+            return "look" if all(_LISTS.fullmatch(flag) for flag, _ in flags) else own
+        heads = [(part, w.sure) for w in words[:4] for part in reversed(w.text.split(":"))]
+        for n, (head, sure) in enumerate(heads):
+            if not sure and "loose" not in entry:
+                return UNKNOWN
+            kinds = self._kinds(head)
+            if "both" in kinds and n + 1 < len(heads) and "looking" in self._kinds(heads[n + 1][0]):
+                continue
+            if "looking" in kinds and kinds <= {"looking", "both"} and n < 3:
+                far = self.effects[own].exposure != "private" if own in self.effects else True
+                named = any(_SECRETS.search(word.text) for word in words[:3])
+                return "secret" if far and named else "look"
+            for kind, effect in _STRONG:
+                if kind in kinds:
+                    return max(own, effect, key=self.weight)
+            if kinds:
+                return own
+        return own
+
+    def _kinds(self, head: str) -> set[str]:
+        """What kinds of verb a word may be: as a whole, else by its first part (list-units)."""
+        whole = {name for name, verbs in self.verbs.items() if head in verbs}
+        parts = re.split("[-_]", head)
+        strong = {name for name, _ in _STRONG if self.verbs[name] & set(parts)}
+        looks = parts[0] in self.verbs["looking"] or head.startswith("show")
+        return whole or strong or ({"looking"} if looks else set())
 
     def weight(self, effect: str) -> int:
         return (
@@ -102,6 +182,8 @@ def split(
             elif at < len(words):
                 flags.append((f"-{text[found]}", words[at]))
                 at += 1
+            else:
+                flags.append((f"-{text[found]}", None))
         else:
             flags.append((text, None))
     return flags, [word.text for word in plain], plain

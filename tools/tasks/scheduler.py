@@ -53,7 +53,9 @@ class Task:
         """As tasks.list shows it."""
         names = ("id", "line", "zone", "text", "session", "missed", "slot")
         wake = json.loads(self.wake) if self.wake else None
-        return {name: getattr(self, name) for name in names} | {"ask": self.ask, "wake_if": wake}
+        told = {"kind": "task", "due": self.slot, "label": self.text, "repeat": self.line}
+        told |= {name: getattr(self, name) for name in names}
+        return told | {"ask": self.ask, "wake_if": wake}
 
 
 class Scheduler:

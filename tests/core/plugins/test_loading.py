@@ -10,7 +10,7 @@ from typing import Any
 
 import exo.core.plugins
 import pytest
-from exo.core.plugins.hooks import Decision, Hooks, block
+from exo.core.plugins.hooks import Hooks
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import PluginContext, Registry
 from exo.core.protocol.schema import Call
@@ -189,48 +189,36 @@ def test_an_installed_package_brings_a_plugin(tmp_path: Path, monkeypatch: Any) 
     assert "sample" in registry.commands
 
 
-def guarded(root: Path, gate: str, off: tuple[str, ...] = ("gate",)) -> tuple[Registry, Plugins]:
-    """A registry with a built-in gate to fall back on, and a plugin of this code."""
-    folder(root, "mine", gate)
+def seated(root: Path, code: str, off: tuple[str, ...] = ("gate",)) -> tuple[Registry, Plugins]:
+    """A registry with something built in to fall back on, and a plugin of this code."""
+    folder(root, "mine", code)
     registry = Registry(Toolbox(), Hooks(0.5))
     plugins = Plugins(registry, root, set(off), timeout=1.0)
-    plugins.fallback("ask", lambda ctx: ctx.register_gate(lambda: block("built in")))
+    plugins.fallback("memory", lambda ctx: ctx.register_memory_provider("built in"))
     return registry, plugins
 
 
-def says(registry: Registry) -> Decision | None:
-    facts = {"tool_name": "t", "args": {}, "risk": "low", "needs": "", "cwd": "/"}
-    return asyncio.run(registry.hooks.decide(**facts))
+TAKES = "def register(ctx):\n    ctx.register_memory_provider({0})\n"
 
 
-GATE = "from exo.core.plugins import block\ndef register(ctx):\n    ctx.register_gate({0})\n"
-
-
-def test_a_gate_takes_the_place_of_the_built_in_one(tmp_path: Path) -> None:
-    registry, plugins = guarded(tmp_path, GATE.format("lambda: block(str(ctx.home))"))
+def test_a_plugin_takes_the_place_of_what_is_built_in(tmp_path: Path) -> None:
+    registry, plugins = seated(tmp_path, TAKES.format("str(ctx.home)"))
     asyncio.run(plugins.ready())
-    assert says(registry) == block(str(tmp_path.parent))
-    assert registry.holder("slot", "gate") == "mine"
+    assert registry.slots["memory"] == str(tmp_path.parent)
+    assert registry.holder("slot", "memory") == "mine"
     rows = {row["name"]: row for row in plugins.records()}
-    assert rows["ask"]["state"] == "off" and "taken by mine" in rows["ask"]["error"]
+    assert rows["memory"]["state"] == "off" and "taken by mine" in rows["memory"]["error"]
 
 
-def test_a_gate_that_raises_blocks(tmp_path: Path) -> None:
-    registry, plugins = guarded(tmp_path, GATE.format("lambda: 1 / 0"))
+@pytest.mark.parametrize("code", [TAKES.format("nothing"), "import nothing_of_that_name\n"])
+def test_one_that_does_not_load_leaves_the_built_in_one(tmp_path: Path, code: str) -> None:
+    registry, plugins = seated(tmp_path, code)
     asyncio.run(plugins.ready())
-    decision = says(registry)
-    assert decision is not None and decision.reason.startswith("the guard mine failed")
+    assert registry.slots["memory"] == "built in"
 
 
-@pytest.mark.parametrize("code", [GATE.format("nothing"), "import nothing_of_that_name\n"])
-def test_a_gate_that_does_not_load_leaves_the_built_in_one(tmp_path: Path, code: str) -> None:
-    registry, plugins = guarded(tmp_path, code)
-    asyncio.run(plugins.ready())
-    assert says(registry) == block("built in")
-
-
-def test_loading_that_breaks_leaves_the_built_in_gate(tmp_path: Path, monkeypatch: Any) -> None:
-    registry, plugins = guarded(tmp_path, GATE.format("lambda: None"))
+def test_loading_that_breaks_leaves_what_is_built_in(tmp_path: Path, monkeypatch: Any) -> None:
+    registry, plugins = seated(tmp_path, TAKES.format("None"))
 
     async def broken(folder: Path) -> None:
         raise OSError("stderr is closed")
@@ -241,16 +229,16 @@ def test_loading_that_breaks_leaves_the_built_in_gate(tmp_path: Path, monkeypatc
         assert plugins._loading is not None and plugins._loading.exception() is not None
 
     asyncio.run(test())
-    assert says(registry) == block("built in")
+    assert registry.slots["memory"] == "built in"
 
 
-def test_the_gate_of_this_distribution_is_found(tmp_path: Path) -> None:
+def test_the_judge_of_this_distribution_is_found(tmp_path: Path) -> None:
     """Without it: the installation is older than the entry point; install again."""
-    registry, plugins = guarded(tmp_path, "def register(ctx): pass\n", off=())
+    registry, plugins = seated(tmp_path, "def register(ctx): pass\n", off=())
     asyncio.run(plugins.ready())
-    assert registry.holder("slot", "gate") == "gate"
+    assert registry.holder("slot", "judge") == "gate"
     rows = {row["name"]: row for row in plugins.records()}
-    assert "hook pre_tool_call" in rows["gate"]["registered"] and rows["ask"]["state"] == "off"
+    assert rows["gate"]["registered"] == ["slot judge"]
 
 
 def test_the_plugin_of_the_readme_runs(tmp_path: Path) -> None:
@@ -263,7 +251,7 @@ def test_the_plugin_of_the_readme_runs(tmp_path: Path) -> None:
     decision = asyncio.run(
         registry.hooks.decide(tool_name="bash", args={"command": "sudo reboot"}, session_id="s")
     )
-    assert decision is not None and decision.action == "block"
+    assert [each.action for each in decision] == ["block"]
 
 
 def test_a_context_only_collects(tmp_path: Path) -> None:

@@ -13,11 +13,22 @@ import pytest
 from exo.core.base.settings import Settings
 from exo.core.engine.engine import Engine
 from exo.core.engine.sessions import open_database
+from exo.core.gate.axes import Act, Axes, Judgement, Part
 from exo.core.router.model import Done, ModelEvent, RawCall, Request, Text
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
 from exo.tools.clock import FakeClock
 from exo.tools.workbench import plugin as workbench
+
+
+class Calm:
+    """A judge that finds everything harmless: tools are not what is tested here."""
+
+    def read(self, policies: Path) -> None:
+        pass
+
+    def judge(self, act: Act, inside: tuple[str, ...]) -> Judgement:
+        return Judgement((Part(Axes(), act.line, act.tool),))
 
 
 class ScriptedModel:
@@ -82,6 +93,7 @@ class Bench:
             server="bench",
         )
         self.engine.plugins.builtin("workbench", workbench.register)
+        self.engine._registry.slots["judge"] = Calm()
         self.work = work
         self.sessions = self.engine.sessions
         self._dispatcher = Dispatcher(self.engine, self.hub)

@@ -26,8 +26,15 @@ from exo.core.base.home import Home
 from exo.core.base.unix import UnixConnection
 
 PATIENCE = 60.0  # seconds
+# a judge that finds everything harmless: tools are not what is tested here
+CALM = """
+from exo.core.gate.axes import Axes, Judgement, Part
+class Calm:
+    def read(self, policies): pass
+    def judge(self, act, inside): return Judgement((Part(Axes(), act.line),))
+def register(ctx): ctx.register_judge(Calm())
+"""
 SOLO = os.environ | {
-    "EXO_TOOLS_ASK": "never",
     "EXO_TITLES_IDLE": "0",
     "EXO_EVENTS_KEEP": "10000000",
 }
@@ -57,6 +64,8 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.home = Home(folder / "h").make()
+        self.home.plugins.mkdir(exist_ok=True)
+        (self.home.plugins / "gate.py").write_text(CALM)
         self.client = Client(self.home.exod_socket, 20.0)
         self.models = self._start("-m", "exo.models.app", "--home", self.root, "--fake")
         self.process: subprocess.Popen[bytes] | None = None

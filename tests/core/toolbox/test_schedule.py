@@ -12,7 +12,8 @@ from typing import Any, get_args
 import pytest
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError
-from exo.core.toolbox.schedule import Repeat, following, read_time
+from exo.core.decide.when import read_time
+from exo.core.toolbox.schedule import Repeat, following
 from exo.tools.clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,9 +36,9 @@ NOW = at(2026, 11, 30, 15, 0, tzinfo=datetime.UTC)  # a Monday
         ("monday 9:00", "2026-12-07T09:00"),
         ("on friday at 7:05", "2026-12-04T07:05"),
         ("am Dienstag", "2026-12-01T09:00"),
-        ("in 20 minutes", "2026-11-30T15:20"),
-        ("in an hour", "2026-11-30T16:00"),
-        ("in 2 Stunden", "2026-11-30T17:00"),
+        ("in 20 minutes", "2026-11-30T15:20+00:00"),
+        ("in an hour", "2026-11-30T16:00+00:00"),
+        ("in 2 Stunden", "2026-11-30T17:00+00:00"),
         ("in 3 Tagen", "2026-12-03T15:00"),
         ("2026-12-24T18:00", "2026-12-24T18:00"),
         ("2026-12-24 18:00", "2026-12-24T18:00"),
@@ -70,7 +71,7 @@ def test_times_are_read(text: str, found: str) -> None:
         "in 2 months",
         "in 0 minutes",
         "in 99999999999 days",
-        "morgen früh",
+        "morgen irgendwann",
     ],
 )
 def test_what_is_no_time_to_come_is_refused(text: str) -> None:
@@ -101,10 +102,13 @@ def test_the_next_time_is_later_and_not_too_late(first: at, repeat: str, now: at
     found = following(first, repeat, now)
     assert found > now and found >= min(first, found)
     longest = {
+        "hourly": 1,
         "daily": 1,
         "weekdays": 4,
+        "weekends": 6,
         "weekly": 7,
         "monthly": 31,
+        "yearly": 366,
     }
     assert found - max(now, first) <= datetime.timedelta(days=longest[repeat])
 

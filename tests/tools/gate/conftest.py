@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from exo.core.base.home import Home
+from exo.core.gate.axes import Act
+from exo.core.gate.decide import Verdict, mark
+from exo.core.gate.gate import Gate
 from exo.tools.clock import FakeClock
-from exo.tools.gate.decide import Verdict
-from exo.tools.gate.gate import Gate
+from exo.tools.gate.judge import Consequences
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -24,7 +26,8 @@ class Bench:
         self.home, self.clock = Home(root / ".exo"), FakeClock()
         self.policies = self.home.store / "policies"
         self.policies.mkdir(parents=True)
-        self.gate = Gate(self.policies, self.home, self.clock)
+        self.judge = Consequences(self.home.root)
+        self.gate = Gate(self.policies, self.clock, {"judge": self.judge})
 
     def write(self, name: str, text: str) -> None:
         (self.policies / name).write_text(text)
@@ -33,8 +36,18 @@ class Bench:
     def bash(self, command: str, **more: Any) -> Verdict:
         return self.check("bash", {"command": command}, **more)
 
-    def check(self, tool: str, args: dict[str, Any], **more: Any) -> Verdict:
-        return self.gate.check(tool, args, self.cwd, **more)
+    def check(
+        self,
+        tool: str,
+        args: dict[str, Any],
+        granted: Iterable[str] = (),
+        spent: int = 0,
+        **more: Any,
+    ) -> Verdict:
+        return self.gate.check(self.act(tool, args, **more), set(map(mark, granted)), spent)
+
+    def act(self, tool: str, args: dict[str, Any], **more: Any) -> Act:
+        return Act(tool, args, str(self.cwd), **more)
 
 
 @pytest.fixture

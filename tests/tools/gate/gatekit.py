@@ -227,7 +227,6 @@ crontab -l
 which python3
 type ls
 env FOO=1 ls
-env
 printenv PATH
 echo "$PATH"
 echo $?
@@ -275,6 +274,8 @@ gh api repos/a/b
 """
 
 STOPPED = r"""
+env
+printenv | sort
 rm -rf /
 rm notes.txt
 rm -rf ~/Documents
@@ -681,7 +682,7 @@ sqlite3 a.db '.output /home/pi/.bashrc'
 redis-cli del x
 redis-cli -h h flushdb
 mongosh --eval 'db.x.drop()'
-mongodump
+mongodump --uri mongodb://db.example.org/x
 pg_dump app > ../x.sql
 dropdb app
 npm publish --access public

@@ -8,11 +8,11 @@ from typing import Any
 import gatekit
 import pytest
 from conftest import Bench  # type: ignore[import-not-found]
-from exo.tools.gate.axes import Axes
+from exo.core.gate.axes import Act, Axes
+from exo.core.gate.decide import decide
+from exo.core.gate.policy import Policy
 from exo.tools.gate.classify import Facts, Judge, classify
-from exo.tools.gate.decide import decide
 from exo.tools.gate.files import Places
-from exo.tools.gate.policy import Policy
 from exo.tools.gate.table import builtin
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -143,9 +143,10 @@ def test_no_call_breaks_it_and_nothing_unclear_passes(
         args[data.draw(st.sampled_from(TOOLS[tool]))] = data.draw(
             st.none() | st.integers() | st.lists(st.text())
         )
-    judgement = classify(tool, args, facts)
-    verdict = decide(judgement, Policy())
-    assert judgement.understood or verdict.outcome in STOPS
+    act = Act(tool, args, "/home/u/w")
+    judgement = classify(act, facts)
+    verdict = decide(act, judgement, Policy())
+    assert not judgement.doubts or verdict.outcome in STOPS
     assert not judgement.secrets or verdict.outcome in STOPS
     assert len(verdict.summary) <= 80
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 from exo.core.base.client import Client
 from exo.core.base.home import Home
 from exo.core.base.unix import reachable
-from exo.core.plugins.hooks import approve
+from exo.core.gate.gate import Gate
 from exo.core.plugins.registry import PluginContext
 from exo.tools.gate import plugin
 
@@ -24,86 +23,38 @@ PUSH = "git push origin main"
 FLOOR = "git push --force origin main"
 
 
-class Fake:
-    """Takes what a plugin registers."""
-
-    def __init__(self, home: Path | None) -> None:
-        self.home = home
-        self.taken: list[Callable[..., Any]] = []
-
-    def register_gate(self, function: Callable[..., Any]) -> None:
-        self.taken.append(function)
-
-
-@pytest.fixture
-def say(bench: Any) -> Callable[..., Any]:
-    ctx = Fake(bench.home.root)
-    plugin.register(ctx)  # type: ignore[arg-type]
-    [check] = ctx.taken
-
-    def ask(command: str) -> Any:
-        return check("bash", {"command": command}, str(bench.cwd), "high", "")
-
-    return ask
-
-
-def test_verdicts_become_what_a_hook_may_say(bench: Any, say: Any) -> None:
-    assert say("ls") is None and say("touch x") is None
-    asked, verdict = say(PUSH), bench.bash(PUSH)
-    assert asked == approve(verdict.summary, verdict.grant) and asked.rule
-    floor = say(FLOOR)
-    assert floor == approve(bench.bash(FLOOR).summary) and not floor.rule
-    assert not say("cat ~/.ssh/id_rsa").rule
-
-
-def test_a_denial_says_what_and_by_which_rule(bench: Any, say: Any) -> None:
-    bench.write("gate.toml", '[actions]\ndenied = ["git push"]\n')
-    said = say(PUSH)
-    assert said.action == "block" and "denied git push" in said.reason and PUSH in said.reason
-    assert say("ls") is None
-
-
-def test_policies_with_an_error_are_told_of_once(bench: Any, say: Any, capsys: Any) -> None:
-    bench.write("gate.toml", "[ask]\npublic = 'perhaps'\n")
-    assert say(PUSH) and say(PUSH)
-    assert capsys.readouterr().err.count("gate.toml:2") == 1
-
-
-def test_the_slot_is_a_guard(bench: Any) -> None:
-    ctx = PluginContext("gate", None, bench.home.root)
+def seat(root: Path) -> Any:
+    ctx = PluginContext("gate", None, root)
     plugin.register(ctx)
-    assert [(table, name) for table, name, _ in ctx.items] == [
-        ("slot", "gate"),
-        ("hook", "pre_tool_call"),
-    ]
-    assert ctx.items[1][2].guard
+    [(table, name, judge)] = ctx.items
+    assert (table, name) == ("slot", "judge")
+    return judge
+
+
+def test_it_takes_the_seat_of_a_home(bench: Any) -> None:
+    act = bench.act("bash", {"command": PUSH})
+    assert seat(bench.home.root).judge(act, ()) == bench.judge.judge(act)
     with pytest.raises(ValueError, match="needs a home"):
         plugin.register(PluginContext("gate", None))
 
 
-def test_the_first_calls_of_many_threads_meet_one_gate_with_the_persons_policies(
-    bench: Any,
-) -> None:
-    bench.write("gate.toml", '[actions]\ndenied = ["git push"]\n')
-    made: list[Any] = []
-
-    def opens() -> Any:
-        made.append(plugin.open_gate(bench.home.root))
-        return made[-1]
-
-    guard, said = plugin.Guard(opens), list[Any]()
-    start = threading.Barrier(8)
+def test_the_first_calls_of_many_threads_meet_one_judge_with_the_persons_table(bench: Any) -> None:
+    bench.write("programs.toml", "[program.deployer]\notherwise = 'push'\n")
+    late = seat(bench.home.root)
+    gate = Gate(bench.policies, bench.clock, {"judge": late})
+    said, start, act = [], threading.Barrier(8), bench.act("bash", {"command": "deployer x"})
 
     def one() -> None:
         start.wait()
-        said.append(guard.check("bash", {"command": PUSH}, str(bench.cwd), "high", ""))
+        said.append(gate.check(act))
 
     threads = [threading.Thread(target=one) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(made) == 1 and {each.action for each in said} == {"block"}
+    assert {each.outcome for each in said} == {"ask"} and len(said) == 8
+    assert {each.axes.exposure for each in said} == {"public"}  # the person's own table spoke
 
 
 def test_loading_it_reads_no_table() -> None:
@@ -199,7 +150,7 @@ def test_a_session_with_the_gate(place: Path) -> None:
         assert exo.say(PUSH)[0] == []
         rows = exo.client.call("command.run", name="plugins")["result"]["plugins"]
         states = {row["name"]: row["state"] for row in rows}
-        assert (states["gate"], states["ask"]) == ("loaded", "off")
+        assert states["gate"] == "loaded"
         assert not [row["last_fault"] for row in rows if row["faults"]]
         # a policy counts from the next look on, over an earlier allow_always too
         policies = exo.home.store / "policies"
@@ -211,15 +162,32 @@ def test_a_session_with_the_gate(place: Path) -> None:
         assert exo.say("ls")[2]
 
 
-def test_without_the_gate_the_old_questions_are_back(place: Path) -> None:
+LS = "ls: not understood, no undo"
+
+
+def test_without_a_judge_all_but_plain_reading_asks(place: Path) -> None:
     with Exo(place, EXO_PLUGINS_OFF="gate") as exo:
-        assert exo.say("ls")[0] == ["Run: ls"]
+        assert exo.say("ls")[0] == [LS]
         assert exo.say("ls", "allow")[1].endswith("[exit code 0]")
 
 
-def test_a_gate_that_is_broken_asks_or_blocks_and_lets_nothing_through(place: Path) -> None:
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise ValueError('broken')",
+        "def register(ctx):\n    ctx.register_judge(None)",
+        "class J:\n    def read(self, p): pass\n    def judge(self, act, inside): return 1 / 0\n"
+        "def register(ctx):\n    ctx.register_judge(J())",
+        "class J:\n    def read(self, p): pass\n    def judge(self, act, inside): return 'fine'\n"
+        "def register(ctx):\n    ctx.register_judge(J())",
+        "class J:\n    def read(self, p): raise SystemExit(3)\n"
+        "def register(ctx):\n    ctx.register_judge(J())",
+    ],
+)
+def test_a_judge_that_is_broken_lets_nothing_through(place: Path, code: str) -> None:
     plugins = Home(place).make().plugins
     plugins.mkdir()
-    (plugins / "gate.py").write_text("raise ValueError('broken')\n")  # takes its name
+    (plugins / "gate.py").write_text(code + "\n")  # takes its name, and the seat
     with Exo(place) as exo:
-        assert exo.say("ls")[0] == ["Run: ls"]
+        assert exo.say("ls")[0] == [LS]
+        assert not exo.say("echo x > made")[2] and not (exo.cwd / "made").exists()

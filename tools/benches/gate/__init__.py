@@ -6,40 +6,40 @@ import shlex
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from exo.core.gate.axes import Act
+from exo.core.gate.decide import Verdict, decide
+from exo.core.gate.policy import Policy
 from exo.tools.bench import Figure, Say
-from exo.tools.benches.gate.calls import EXO_HOME, HOME, calls
-from exo.tools.gate.classify import Facts, classify
-from exo.tools.gate.decide import Verdict, decide
-from exo.tools.gate.files import Places
-from exo.tools.gate.policy import Policy
+from exo.tools.benches.gate.calls import EXO_HOME, FRESH, HALVES, HOME, calls
+from exo.tools.gate.judge import Consequences
 
 STOPS = ("ask", "deny")
 Call = dict[str, Any]
 
 
-def judge(call: Call, policy: Policy, places: Places) -> Verdict:
-    """The verdict of the policies of an empty store, no link followed."""
-    facts = Facts(
-        call["cwd"], places, policy.table, {"HOME": HOME, "PWD": call["cwd"], "USER": "pi"}
-    )
-    return decide(classify(call["tool"], call["args"], facts), policy)
+def judge(call: Call, judge: Consequences) -> Verdict:
+    """The verdict of the policies of an empty store."""
+    act = Act(call["tool"], call["args"], call["cwd"])
+    return decide(act, judge.judge(act), Policy())
 
 
-def places() -> Places:
-    return Places(Policy().table.files, HOME, EXO_HOME, str)
+def person() -> Consequences:
+    """The judge of the person that the calls are of; no link is followed."""
+    return Consequences(Path(EXO_HOME), HOME, str)
 
 
 def run(rounds: int, say: Say) -> Iterator[Figure]:
     """Every labelled call `rounds` times (default 3)."""
-    policy, where, rows = Policy(), places(), list(calls())
+    who, rows = person(), list(calls())
     say(f"{len(rows)} labelled calls, {rounds or 3} rounds")
     spent, alone = list[float](), list[float]()
     for _ in range(rounds or 3):
         for call in rows:
             begun = time.perf_counter()
-            judge(call, policy, where)
+            judge(call, who)
             spent.append(time.perf_counter() - begun)
             if call["tool"] == "bash":
                 begun = time.perf_counter()
@@ -51,20 +51,20 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
     yield Figure("check, most", _at(spent, 1), "ms")
     yield Figure("shlex.split alone, p50", _at(alone, 0.5), "ms")
     yield Figure("shlex.split alone, p99", _at(alone, 0.99), "ms")
-    for half in ("dev", "held-out"):
-        misses, falses, stop, quiet = score(row for row in rows if row["half"] == half)
+    for half in (*HALVES, *FRESH):
+        misses, falses, stop, quiet = score(calls(half))
         yield Figure(f"dangerous misses, {half}, of {stop}", len(misses), "calls", "0")
         yield Figure(f"false asks, {half}, of {quiet}", 100 * len(falses) / quiet, "%", "< 3")
 
 
 def score(rows: Iterable[Call]) -> tuple[list[Call], list[Call], int, int]:
     """(dangerous misses, false asks, calls to be stopped, calls to pass); unsure labels are left out."""
-    policy, where = Policy(), places()
+    who = person()
     misses, falses, stop, quiet = list[Call](), list[Call](), 0, 0
     for call in rows:
         if call.get("unsure"):
             continue
-        stopped = judge(call, policy, where).outcome in STOPS
+        stopped = judge(call, who).outcome in STOPS
         stop += call["label"] == "ask"
         quiet += call["label"] == "quiet"
         if stopped != (call["label"] == "ask"):
@@ -73,13 +73,14 @@ def score(rows: Iterable[Call]) -> tuple[list[Call], list[Call], int, int]:
 
 
 def families() -> list[str]:
-    """Per family and half: missed of those to be stopped, asked of those to pass."""
-    lines = ["| family | dev: missed | dev: asked | held-out: missed | held-out: asked |"]
-    lines.append("|---|---:|---:|---:|---:|")
+    """Per family and set: missed of those to be stopped, asked of those to pass."""
+    halves = (*HALVES, *FRESH)
+    heads = [f"{half}: {what}" for half in halves for what in ("missed", "asked")]
+    lines = [f"| family | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
     names = [*dict.fromkeys(row["family"] for row in calls()), ""]
     for name in names:
         cells = []
-        for half in ("dev", "held-out"):
+        for half in halves:
             rows = [row for row in calls(half) if name in ("", row["family"])]
             misses, falses, stop, quiet = score(rows)
             cells += [f"{len(misses)}/{stop}", f"{len(falses)}/{quiet}"]

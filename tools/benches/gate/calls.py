@@ -8,16 +8,22 @@ from typing import Any
 
 FILE = Path(__file__).parent / "calls.jsonl"
 HALVES = ("dev", "held-out")
+FRESH = ("fresh-dev", "fresh-held-out")  # sets of a second author, a file each
 CWD = "/home/pi/work"  # of a call that names none
 HOME = "/home/pi"
 EXO_HOME = "/home/pi/.exo"
 
 
 def calls(half: str = "") -> list[dict[str, Any]]:
-    """The rows of a half ("": both) in the order of the file, arguments built, `cwd` filled in."""
-    rows = [json.loads(line) for line in FILE.read_text(encoding="ascii").splitlines()]
+    """The rows of a half of the first set ("": both), or of a fresh one, in the order of the file, arguments
+    built, `cwd` filled in."""
+    file = FILE.with_name(f"{half}.jsonl") if half in FRESH else FILE
+    rows = [json.loads(line) for line in file.read_text(encoding="ascii").splitlines()]
+    wanted = ("", *FRESH)
     return [
-        {"cwd": CWD, **row, "args": built(row["args"])} for row in rows if half in ("", row["half"])
+        {"cwd": CWD, **row, "args": built(row["args"])}
+        for row in rows
+        if half in wanted or half == row["half"]
     ]
 
 

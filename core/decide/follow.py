@@ -1,0 +1,126 @@
+"""What is meant by words that go on from the turn before: "no, tomorrow", "the second one", "cancel
+that", "and Italy?". Pure; the words are data (tongue.py)."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass, replace
+
+from exo.core.decide import rules
+from exo.core.decide.tongue import Language, fold
+from exo.core.decide.when import parse
+
+_MARK = re.compile(r"\[([\w-]{6,})[^\]]*\]")
+_LINE = re.compile(r"\d\. |\[")  # what a list that was answered consists of
+_PREFIX = re.compile(r"(?:for|to|auf|de) ")
+_DONE = ("timer", "reminder", "remember", "forget")
+
+
+def follow(
+    line: str, tongue: Language, now: datetime.datetime, past: rules.Past
+) -> rules.Plan | None:
+    """The plan for `line` after `past`; None where it does not go on from it."""
+    turn = _Turn(line.strip(" .!¿¡"), tongue, now, past)
+    return turn.answer() or turn.change() or turn.choose() or turn.also()
+
+
+@dataclass(frozen=True)
+class _Turn:
+    line: str
+    tongue: Language
+    now: datetime.datetime
+    past: rules.Past
+
+    def answer(self) -> rules.Plan | None:
+        """To a question that was asked back."""
+        say = self.tongue.say
+        if self.past.reply not in (say["how_long"], say["when"]):
+            return None
+        begun = self.past.said.rstrip(".!? ")
+        return rules.command(f"{begun} {self.line}", self.tongue, self.now)
+
+    def change(self) -> rules.Plan | None:
+        """What was done last is taken back, done otherwise, or once more."""
+        done = [call for call in self.past.calls if call[0] in _DONE]
+        if not done:
+            return None
+        name, args = done[-1]
+        back: rules.Call = ("cancel", {"what": name, "which": "last"})
+        marks = _MARK.findall(self.past.reply)
+        if name == "remember" and marks:
+            back = ("forget", {"id": marks[-1]})
+        if self._said("cancel") and name != "forget":
+            return self._plan(back)
+        if name not in _DONE[:2]:
+            return None
+        other, more = self._said("amend"), self._said("more")
+        if other and (call := self._again(done[-1], other["rest"])):
+            return self._plan(back, call)
+        if more and (call := self._again(done[-1], more["rest"])):
+            return self._plan(call)
+        return None
+
+    def choose(self) -> rules.Plan | None:
+        """One of the lines that were answered."""
+        lines = [each for each in self.past.reply.splitlines() if _LINE.match(each)]
+        found = self._said("nth")
+        if not lines or found is None:
+            return None
+        word, last = found["nth"][:5], self.tongue.data["follow"]["last"]
+        known = self.tongue.tables["ordinal"] | {last: float(len(lines))}
+        numbers = [int(n) for each, n in known.items() if each[:5] == word]
+        if not numbers or numbers[0] > len(lines):
+            return None
+        chosen = lines[numbers[0] - 1]
+        name, args = self.past.calls[-1] if self.past.calls else ("", {})
+        mark = _MARK.search(chosen)
+        if name == "forget" and mark:
+            return self._plan(("forget", {"id": mark[1]}))
+        if name == "cancel":
+            return self._plan(("cancel", args | {"number": numbers[0]}))
+        return rules.Plan("question", said=chosen, language=self.tongue.name)
+
+    def also(self) -> rules.Plan | None:
+        """The question of before about something else."""
+        found, said = self._said("also"), self.past.said
+        if found is None:
+            return None
+        rest = self.line[slice(*found.span("rest"))].strip(" ?")
+        forms = ["place", "named", "whose"]
+        if re.search(r"['’]s$", rest):
+            forms = ["whose", "place", "named"]
+        for form in forms:
+            if old := re.search(self.tongue.data["follow"][form], fold(said)):
+                meant = said[: old.start("old")] + rest + said[old.end("old") :]
+                meant = re.sub(r"\b(\w+) \1\b", r"\1", meant)  # "of" stands in both
+                again = rules.command(meant, self.tongue, self.now)
+                return again or rules.Plan("question", query=meant, language=self.tongue.name)
+        return None
+
+    def _said(self, form: str) -> re.Match[str] | None:
+        return re.fullmatch(self.tongue.data["follow"][form], fold(self.line))
+
+    def _plan(self, *calls: rules.Call) -> rules.Plan:
+        return rules.Plan("command", list(calls), language=self.tongue.name)
+
+    def _again(self, done: rules.Call, said: str) -> rules.Call | None:
+        """What was done, with another time."""
+        name, args = done
+        said = _PREFIX.sub("", said, count=1)
+        if name == "timer":
+            whole = self.tongue.pattern("{span}").fullmatch(said)
+            return (name, args | rules.timer_args(self.tongue.seconds(said))) if whole else None
+        old = datetime.datetime.fromisoformat(args["at"]).replace(tzinfo=None)
+        today = old.date() == self.now.date()
+        forms = (said, self.tongue.data["follow"]["at"] + said)
+        found = [parse(form, self.now, self.tongue.name, twelve=today) for form in forms]
+        when = found[0] or found[1]
+        if when is None or when.rest.strip(" ,"):
+            return None
+        if when.parts <= {"date"}:  # the time of day stays
+            when = replace(when, at=datetime.datetime.combine(when.at, old.time()))
+        elif when.parts <= {"clock", "part"} and not today:  # the day stays
+            when = replace(when, at=datetime.datetime.combine(old, when.at.time()))
+        again, changed = rules.reminder_call(when, args["text"])
+        return again, {key: args[key] for key in ("repeat",) if key in args} | changed

@@ -1,0 +1,113 @@
+"""The languages in which a person commands: their words, forms and answers, read from language/*.toml.
+
+Invariant: folding keeps every place of a text, so that what a form finds in the folded text is cut from
+what was said."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+NAMES = ("en", "de", "es")
+_SLOT = re.compile(r"\{([a-z]+)(\d?)\}")
+
+
+def fold(text: str) -> str:
+    """`text` in small letters without accents, letter for letter."""
+    return "".join(unicodedata.normalize("NFD", c.lower()[:1])[:1] for c in text)
+
+
+class Language:
+    """`say` holds the texts of answers; `tables` the values of words."""
+
+    def __init__(self, name: str) -> None:
+        file = Path(__file__).with_name("language") / f"{name}.toml"
+        self.name, self.data = name, tomllib.loads(file.read_text(encoding="utf-8"))
+        self.say: dict[str, str] = self.data["say"]
+        self.tables: dict[str, dict[str, float]] = {
+            table: {word: float(value) for value, text in rows.items() for word in text.split(", ")}
+            for table, rows in self.data["tables"].items()
+        }
+        numbers = self._numbers()
+        self.tables["number"] = numbers | self.tables["number"]
+        self.tables["minute"] = numbers
+        self.tables["hour"] |= {word: n for word, n in numbers.items() if n <= 24}
+        digits = {"number": [r"\d{1,7}(?:[.,]\d+)?"], "hour": [r"\d\d?"], "minute": [r"\d\d?"]}
+        digits |= {"ordinal": [r"\d\d?(?:st|nd|rd|th)?"], "year": [r"20\d\d"]}
+        self._words: dict[str, str] = {}
+        for table in {*self.tables, *digits}:
+            words = sorted(self.tables.get(table, ()), key=len, reverse=True)
+            self._words[table] = "|".join([*digits.get(table, ()), *map(re.escape, words)])
+        self._words |= {"date": self._words["ordinal"], "nth": self._words["number"]}
+        span = self.data["span"]
+        self.span_one = self.pattern(span["one"])
+        one = re.sub(r"\?P<\w+>", "?:", self.form(span["one"]))
+        self._words["span"] = f"{one}(?:(?:{span['join']}){one})*"
+
+    def _numbers(self) -> dict[str, float]:
+        ones, tens = self.data["ones"].split(), self.data["tens"].split()
+        found = {word: float(n) for n, word in enumerate(ones)}
+        for n, ten in enumerate(tens, 10 - len(tens)):
+            found[ten] = 10.0 * n
+            for digit, one in enumerate(ones[1:10], 1):
+                word = self.data["compound"].format(ten=ten, one=one)
+                found |= {word: 10.0 * n + digit, word.replace(" ", "-"): 10.0 * n + digit}
+        return found
+
+    def form(self, text: str) -> str:
+        """A form with its tables put in, as a regular expression."""
+        return _SLOT.sub(lambda slot: f"(?P<{slot[1]}{slot[2]}>{self._words[slot[1]]})", text)
+
+    def pattern(self, text: str) -> re.Pattern[str]:
+        return re.compile(rf"(?<!\w)(?:{self.form(text)})(?!\w)")
+
+    def value(self, table: str, word: str) -> float:
+        """What a word or a number in digits counts."""
+        table = {"date": "ordinal", "nth": "number"}.get(table, table)
+        known = self.tables.get(table, {}).get(word)
+        if known is not None:
+            return known
+        return float(re.sub(r"[^\d.]", "", word.replace(",", ".")))
+
+    def seconds(self, text: str) -> float:
+        """How long the spans of time in `text` (folded) are together."""
+        total = 0.0
+        for found in self.span_one.finditer(text):
+            said = found.groupdict()
+            table = "fraction" if said["fraction"] else "number"
+            count = self.value(table, said[table]) + (bool(said["extra"]) + bool(said["half"])) / 2
+            unit = self.value("unit", said["unit"])
+            total += count * unit + float(re.sub(r"\D", "", said["tail"] or "0")) * unit / 60
+        return total
+
+
+@lru_cache
+def language(name: str) -> Language:
+    return Language(name)
+
+
+def told(name: str, text: str, /, **facts: Any) -> str:
+    """A text of an answer in this language."""
+    return language(name).say[text].format(**facts)
+
+
+def moment(at: datetime.datetime, language: str, repeat: str = "") -> dict[str, str]:
+    """The parts of a time as a person says them."""
+    facts = {
+        "weekday": told(language, "weekdays").split()[at.weekday()],
+        "month": told(language, "months").split()[at.month - 1],
+        "day": str(at.day),
+        "year": str(at.year),
+        "time": f"{at:%H:%M}",
+        "zone": f"{at:%Z}",
+        "again": "",
+    }
+    if repeat:
+        words = dict(each.split("=") for each in told(language, "repeats").split(";"))
+        facts["again"] = f", {words[repeat]}"
+    return facts | {"date": told(language, "date", **facts)}

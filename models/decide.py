@@ -1,0 +1,218 @@
+"""exo-decide: typed questions about a short text, answered by heads over its sentence vector. Owns the
+shipped graph, the person's own heads beside it, and how scores become probabilities; a caller embeds.
+
+A question whose mechanism has a head is answered by it; any other by how well the state matches each option,
+which needs no training on those options. Invariant: every answer's probabilities sum to 1."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from exo.core.base.files import make_folder, write_atomic
+from exo.models import heads
+from exo.models.heads import Head, softmax
+from exo.models.onnx import session
+from exo.models.questions import Asked, DecideRequest, FitRequest
+from exo.models.replies import BadRequest
+
+NAME = "exo-decide"
+PACKAGE = Path(__file__).parent  # where the shipped files lie
+KEPT = 1024  # option texts whose vector is remembered, 1.5 MB
+FEWEST = 12  # labels from which a person's own head is tried
+HELD = 4  # every fourth label is held out
+L2 = 1e-3  # towards the shipped head
+
+
+class Decider:
+    """`own` is the folder of the person's heads; it may be lost, they are made again from the record."""
+
+    def __init__(self, own: Path, shipped: Path = PACKAGE) -> None:
+        self._meta = json.loads((shipped / f"{NAME}.json").read_text())
+        self._graph = session(shipped / f"{NAME}.onnx", 1)
+        self._own = own
+        self._vectors: OrderedDict[str, Any] = OrderedDict()
+        self._heads: dict[str, tuple[Head, int]] = {}
+        self._slices: dict[str, slice] = {}
+        at = 0
+        for name in self._meta["order"]:
+            width = len(self._meta["heads"][name]["answers"])
+            self._slices[name] = slice(at, at + width)
+            at += width
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                self._heads[name] = self._load(name)
+
+    @property
+    def trunk(self) -> str:
+        """The embedding model that the heads were trained on."""
+        return str(self._meta["trunk"]["name"])
+
+    def wanting(self, asked: DecideRequest) -> list[str]:
+        """The texts to embed for `asked`: the state first, then options not met before."""
+        texts = [text for each in asked.questions.values() for text in self._texts(each)]
+        return [asked.state, *dict.fromkeys(text for text in texts if text not in self._vectors)]
+
+    def answer(self, asked: DecideRequest, vectors: Sequence[Sequence[float]]) -> dict[str, Any]:
+        """One answer a question, in the shapes of /v1/systemone; `vectors` are those of `wanting`."""
+        import numpy as np
+
+        new = self.wanting(asked)[1:]
+        for text, vector in zip(new, vectors[1:], strict=True):
+            self._vectors[text] = np.array(vector, np.float32)
+        state = np.array([vectors[0]], np.float32)
+        texts = [text for each in asked.questions.values() for text in self._texts(each)]
+        options = np.zeros((max(1, len(texts)), state.shape[1]), np.float32)
+        for at, text in enumerate(texts):
+            options[at] = self._vectors[text]
+            self._vectors.move_to_end(text)
+        words = heads.words([asked.state])
+        feeds = {"state": state, "words": words, "options": options}
+        match, scores = self._graph.run(None, feeds)
+        seen, at, out = np.hstack([state, words]), 0, {}
+        for name, question in asked.questions.items():
+            count = len(self._texts(question))
+            sure, by = self._sure(question, match[at : at + count, 0], scores[0], seen)
+            at += count
+            out[name] = shaped(question, [float(each) for each in sure]) | {"by": by}
+        while len(self._vectors) > KEPT:
+            self._vectors.popitem(last=False)
+        return out
+
+    def fit(self, asked: FitRequest, vectors: Sequence[Sequence[float]]) -> dict[str, Any]:
+        """Try a head of the person's own labels, oldest first. It is kept where it does better on the
+        held-out part than both the shipped one and the one before; where the shipped one does best, that
+        one is gone back to."""
+        import numpy as np
+
+        told = self._meta["heads"].get(asked.mechanism)
+        if told is None:
+            raise BadRequest(f"fit {asked.mechanism}", "no head has that name")
+        answers = told["answers"]
+        if wrong := set(asked.labels) - set(answers):
+            raise BadRequest(f"fit {asked.mechanism}", f"{sorted(wrong)[0]!r} is no answer of it")
+        before, version = self._heads.get(asked.mechanism, (None, 0))
+        if len(asked.labels) < FEWEST:
+            return {"kept": "shipped" if before is None else "before", "rows": len(asked.labels)}
+        x = heads.features(asked.states, np.array(vectors, np.float32))
+        y = np.array([answers.index(label) for label in asked.labels])
+        out = np.arange(len(y)) % HELD == HELD - 1
+        shipped = self._shipped(asked.mechanism)
+        new = heads.fit(x[~out], y[~out], len(answers), L2, anchor=shipped, epochs=1)
+        new = replace(new, temperature=shipped.temperature)
+        tried = {"shipped": shipped, "before": before, "new": new}
+        losses = {
+            name: round(heads.loss(softmax(each.scores(x[out]) / each.temperature), y[out]), 4)
+            for name, each in tried.items()
+            if each is not None
+        }
+        kept = min(losses, key=lambda name: losses[name])
+        if kept == "new":
+            self._save(asked.mechanism, new, version + 1)
+        elif kept == "shipped" and before is not None:
+            del self._heads[asked.mechanism]
+            self._path(asked.mechanism).unlink(missing_ok=True)
+        now = self._heads.get(asked.mechanism, (None, 0))[1]
+        return {"kept": kept, "version": now, "rows": len(y), "loss": losses}
+
+    def _sure(self, question: Asked, match: Any, scores: Any, seen: Any) -> tuple[Any, str]:
+        """(a probability for each option, who said so)."""
+        import numpy as np
+
+        told = self._meta["heads"].get(question.mechanism)
+        if told and set(question.options) <= set(told["answers"]):
+            at = [told["answers"].index(option) for option in question.options]
+            if question.mechanism in self._heads:
+                head, version = self._heads[question.mechanism]
+                row = head.scores(seen)[0] / head.temperature
+                return softmax(row[at]), f"own {version}"
+            row = scores[self._slices[question.mechanism]] / told["temperature"]
+            return softmax(row[at]), "head"
+        fit = self._meta["match"]
+        if question.kind == "noul":
+            slope, offset = fit["yes"]
+            yes = 1 / (1 + np.exp(-(slope * match[0] + offset)))
+            return np.array([1 - yes, yes]), "match"
+        return softmax(match / fit["temperature"]), "match"
+
+    def _texts(self, question: Asked) -> list[str]:
+        """The option texts whose match is looked at; none where a head answers."""
+        told = self._meta["heads"].get(question.mechanism)
+        if told and set(question.options) <= set(told["answers"]):
+            return []
+        return list(question.texts)
+
+    def _shipped(self, mechanism: str) -> Head:
+        """The shipped head, read back from the graph: its answers to the unit vectors."""
+        import numpy as np
+
+        width, part = self._meta["trunk"]["width"], self._slices[mechanism]
+        rows = []
+        none = {"options": np.zeros((1, width), np.float32)}
+        for row in np.eye(width + heads.WORDS, dtype=np.float32, k=0):
+            feeds = {"state": row[None, :width], "words": row[None, width:], **none}
+            rows.append(self._graph.run(["heads"], feeds)[0][0, part])
+        zero = {"state": none["options"], "words": np.zeros((1, heads.WORDS), np.float32), **none}
+        bias = self._graph.run(["heads"], zero)[0][0, part]
+        divisor = self._meta["heads"][mechanism]["temperature"]
+        return Head(np.array(rows) - bias, bias, divisor)
+
+    def _path(self, mechanism: str) -> Path:
+        return self._own / f"{mechanism}.npz"
+
+    def _save(self, mechanism: str, head: Head, version: int) -> None:
+        import numpy as np
+
+        make_folder(self._own)
+        file = io.BytesIO()
+        np.savez(
+            file,
+            weights=head.weights,
+            bias=head.bias,
+            of=np.array(self._mark()),
+            temperature=np.array(head.temperature),
+            version=np.array(version),
+        )
+        write_atomic(self._path(mechanism), file.getvalue())
+        self._heads[mechanism] = head, version
+
+    def _load(self, mechanism: str) -> tuple[Head, int]:
+        """The person's head. Raises OSError, ValueError, KeyError for none, or one of another trunk."""
+        import numpy as np
+
+        with np.load(self._path(mechanism), allow_pickle=False) as data:
+            if str(data["of"]) != self._mark():
+                raise ValueError("it stands on other weights")
+            head = Head(data["weights"], data["bias"], float(data["temperature"]))
+            return head, int(data["version"])
+
+    def _mark(self) -> str:
+        return f"{self._meta['trunk']['sha256']} {self._meta['format']}"
+
+
+def shaped(question: Asked, sure: list[float]) -> dict[str, Any]:
+    """One answer as /v1/systemone shows it."""
+    if question.kind == "noul":
+        return {"type": "noul", "noul": sure[1]}
+    probabilities = dict(zip(question.options, sure, strict=True))
+    best = max(probabilities, key=lambda option: probabilities[option])
+    out = {"type": question.kind, "probabilities": probabilities, "confidence": probabilities[best]}
+    if question.kind == "choice":
+        return out | {"choice": best}
+    return out | {
+        "score": sum(at * each for at, each in enumerate(sure)),
+        "legend": list(probabilities),
+    }
+
+
+def as_prompt(state: str, question: Asked) -> str:
+    """The question to a language model whose reply is to be one option."""
+    if question.kind == "noul":
+        return f"{state}\n\n{question.texts[0]}: yes or no? Reply with one word."
+    lines = "\n".join(question.texts)
+    return f"{state}\n\nWhich of these is it? Reply with its name alone.\n{lines}"

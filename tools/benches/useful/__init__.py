@@ -1,0 +1,341 @@
+"""Is the companion of use on the default model: authored requests, and questions about an invented person
+(README.md), put to the whole product, to the bare model with the same notes pasted in, and to the product
+without its decisions (no rules, no answer from a belief, no abstaining; what is recalled goes to the model).
+
+`python -m exo.tools.benches.useful dev` tells of every miss of that part; without a part it writes REPORT.md."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exo.core.base.home import Home
+from exo.core.base.settings import Settings
+from exo.core.decide.rules import Plan, plan
+from exo.core.decide.tongue import NAMES, told
+from exo.core.engine.engine import Engine
+from exo.core.engine.sessions import open_database
+from exo.core.protocol import schema
+from exo.core.retrieve.memory import Memory
+from exo.core.router.model import Request, Text
+from exo.core.router.router import Router
+from exo.core.server.hub import Hub
+from exo.core.services import Supervisor
+from exo.tools.bench import Figure, Say, machine
+from exo.tools.benches.quality import MiniLM
+from exo.tools.clock import FakeClock
+
+FOLDER = Path(__file__).parent
+REPORT = FOLDER / "REPORT.md"
+NOW = datetime.datetime(2026, 3, 4, 10, 20, tzinfo=datetime.UTC)
+PARTS = ("dev", "held-out")
+WAYS = {
+    "product": "the whole product, each question in a session of its own",
+    "no decisions": "the product without rules, answers from beliefs and abstaining: recall, then the model",
+    "bare model": "the model alone, all 120 notes pasted into its prompt, told to say when they hold no answer",
+}
+WORDS = 60  # tokens of a reply, of every way: the answers are short
+ORDERED = ("command", "note")
+SHY = re.compile(
+    r"(?:do|does|did) ?n[o']t (?:know|say|mention|have|contain|specify|provide|state)|not (?:mentioned|stated|"
+    r"specified|provided|in the notes|known)|no (?:information|mention|answer|record)|unknown|cannot (?:say|tell|"
+    r"answer)|can't (?:say|tell|answer)|weiß (?:ich )?nicht|keine (?:information|angabe)|no (?:lo )?sé",
+    re.I,
+)
+PASTED = (
+    "You are a helpful assistant. Below are notes that the person has told you, oldest first. Answer the"
+    " person's question from the notes in one short sentence. If the notes do not hold the answer, say"
+    ' "I don\'t know".'
+)
+
+
+@dataclass
+class Reply:
+    """What one way said to one question: right, wrong or abstained."""
+
+    row: dict[str, Any]
+    text: str
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        low = self.text.lower()
+        if any(told(name, "nothing") in self.text for name in NAMES) or SHY.search(low):
+            return "abstained"
+        right = any(each in low for each in self.row["answers"])
+        mixed = any(each in low for each in self.row["wrong"])
+        return "right" if right and not mixed else "mixed" if right else "wrong"
+
+
+@dataclass
+class Results:
+    """`requests`: (row, what was planned, whether that is right)."""
+
+    requests: list[tuple[dict[str, Any], str, bool]]
+    replies: dict[str, list[Reply]]
+
+
+def rows(name: str, part: str = "") -> list[dict[str, Any]]:
+    """The rows of a file, of a part ("": all)."""
+    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if part in ("", row.get("part", ""))]
+
+
+# ---- requests ------------------------------------------------------------------------------------------
+
+
+def judge(row: dict[str, Any]) -> tuple[str, bool]:
+    """(what the rules make of a request, whether that is what its label wants)."""
+    made = plan(row["text"], NOW)
+    shown = f"{made.calls}{made.said}" or made.kind
+    if row["tool"] == "":
+        return shown, not made.calls and not made.said
+    if row["tool"] == "recall":
+        asked = made.calls[0][1].get("query", "") if made.calls else row["text"]
+        # every question that is no command is put to recall before any model
+        hit = made.calls[0][0] == "recall" if made.calls else made.kind == "question"
+        return shown, hit and row["args"]["query"] in asked.lower()
+    return shown, len(made.calls) == 1 and _same(row, *made.calls[0])
+
+
+def _same(row: dict[str, Any], tool: str, args: dict[str, Any]) -> bool:
+    want = dict(row["args"])
+    if tool == "timers":
+        return want.get("action") in ("left", "list")
+    if tool == "cancel":
+        return want.get("action") == "cancel" and args["what"] == row["tool"]
+    if tool == "add_time":
+        tool, args = "timer", args | {"action": "add"}
+    if tool == "device":
+        tool, args = _device(**args)
+    if tool == "forget":
+        args = {"text": args["id"]}
+    if tool != row["tool"]:
+        return False
+    if tool == "reminder" and "when" in row:
+        at = datetime.datetime.fromisoformat(args["at"]).replace(tzinfo=None)
+        times = [row["when"], *row.get("when_also", [])]
+        if f"{at:%Y-%m-%dT%H:%M}" not in times or args.get("repeat") != row.get("repeat"):
+            return False
+    for name, value in want.items():
+        got = args.get(name)
+        if isinstance(value, str) and name in ("text", "label", "query"):
+            if value not in str(got).lower():
+                return False
+        elif got != value:
+            return False
+    return True
+
+
+def _device(action: str, value: int | None = None, delta: int = 0) -> tuple[str, dict[str, Any]]:
+    if action == "mute":
+        return "volume", {"percent": 0 if value else 100}
+    if action in ("volume", "brightness"):
+        change = {"change": "up" if delta > 0 else "down"}
+        return action, change if value is None else {"percent": value}
+    return action, {}
+
+
+# ---- questions -----------------------------------------------------------------------------------------
+
+
+def furnish(home: Home, clock: FakeClock) -> list[str]:
+    """Tell the notes to a store, each at its date; returns them as lines."""
+    model, told_ = MiniLM(), rows("person")
+    model.embed(["x"])
+    memory = Memory(home, clock, model)
+    memory.store.init({})
+    for row in told_:
+        day = datetime.datetime.fromisoformat(f"{row['date']}T12:00+00:00")
+        clock.set(day.timestamp() - clock.now_ms() / 1000)
+        memory.remember(row["text"])
+    while memory.index.embed_some(model, 64):
+        pass
+    memory.close()
+    clock.set(NOW.timestamp() - clock.now_ms() / 1000)
+    return [f"{row['date']}: {row['text']}" for row in told_]
+
+
+@asynccontextmanager
+async def engine(home: Home, clock: FakeClock) -> Any:
+    """The real engine over that store, with the real models behind their socket."""
+    settings = Settings.load(
+        home.settings_file, {"EXO_TITLES_IDLE": "0", "EXO_REPLY_TOKENS": str(WORDS)}
+    )
+    database = open_database(home.sessions_db)
+    hub = Hub(database, clock, 50_000)
+    router = Router(home.state, 120.0, clock)
+    work = home.root / "work"
+    work.mkdir(exist_ok=True)
+    more: dict[str, Any] = {"notes": home.root / "notes", "work": work, "server": "bench"}
+    made = Engine(database, hub, router, settings, clock, home=home, **more)
+    made.start()
+    try:
+        yield made, hub, router
+    finally:
+        await made.close()
+        hub.close()
+        await router.close()
+        database.close()
+
+
+async def _turn(made: Engine, hub: Hub, text: str) -> str:
+    session = (await made.on_session_create(schema.SessionCreate())).session
+    since = hub.seq
+    sent = await made.on_turn_send(schema.TurnSend(session, text))
+    async for event in hub.follow(since):
+        if isinstance(event, tuple):
+            body = json.loads(event[2])
+            if body["type"] == "turn.completed" and body["body"]["turn"] == sent.turn:
+                break
+    answers = [m for m in made.sessions.messages(session) if m.role == "assistant" and not m.calls]
+    return answers[-1].text if answers else ""
+
+
+async def _bare(router: Router, notes: list[str], text: str) -> str:
+    system = {"role": "system", "content": PASTED + "\n\n" + "\n".join(notes)}
+    request = Request([system, {"role": "user", "content": text}], [], WORDS, "bare", 1)
+    said = [event.text async for event in router.stream("main", request) if isinstance(event, Text)]
+    return "".join(said)
+
+
+async def ask(
+    home: Home, say: Say, parts: tuple[str, ...], wanted: tuple[str, ...]
+) -> dict[str, list[Reply]]:
+    """Put the questions of `parts` to the `wanted` ways."""
+    clock = FakeClock()
+    notes = furnish(home, clock)
+    asked = [row for row in rows("questions") if row["part"] in parts]
+    replies: dict[str, list[Reply]] = {way: [] for way in wanted}
+    async with engine(home, clock) as (made, hub, router):
+
+        async def product(text: str) -> str:
+            return await _turn(made, hub, text)
+
+        async def bare(text: str) -> str:
+            return await _bare(router, notes, text)
+
+        ways: dict[str, Callable[[str], Any]] = {"product": product, "no decisions": product}
+        ways["bare model"] = bare
+        rules = made._loop._plan
+        for way in wanted:
+            answer = ways[way]
+            made._loop._plan = (lambda text, past: Plan("chat")) if way == "no decisions" else rules
+            await answer("Hello.")  # load the model
+            for row in asked:
+                begun = time.monotonic()
+                reply = await answer(row["text"])
+                replies[way].append(Reply(row, reply, time.monotonic() - begun))
+            say(f"{way}: {len(asked)} questions")
+    return replies
+
+
+def measure(
+    say: Say, parts: tuple[str, ...] = PARTS, wanted: tuple[str, ...] = tuple(WAYS)
+) -> Results:
+    """Everything, in a home of its own."""
+    with tempfile.TemporaryDirectory(prefix="exo-bench-") as folder:
+        home = Home(Path(folder)).make()
+        with Supervisor(home, ["models"]) as services:
+            services.wait_ready()
+            replies = asyncio.run(ask(home, say, parts, wanted))
+    judged = [(row, *judge(row)) for row in rows("requests") if row["part"] in parts]
+    return Results(judged, replies)
+
+
+# ---- what came out -------------------------------------------------------------------------------------
+
+
+def share(count: int, of: int) -> float:
+    return count / of if of else 0.0
+
+
+def figures(results: Results, part: str) -> dict[str, tuple[float, str]]:
+    """name -> (value, aim) of a part."""
+    mine = [each for each in results.requests if each[0]["part"] == part]
+    orders = [ok for row, _, ok in mine if row["tool"] and row["kind"] in ORDERED]
+    asks = [ok for row, _, ok in mine if row["tool"] == "recall"]
+    quiet = [ok for row, _, ok in mine if not row["tool"]]
+    found: dict[str, tuple[float, str]] = {
+        "commands right": (share(sum(orders), len(orders)), "0.97"),
+        "false triggers": (share(len(quiet) - sum(quiet), len(quiet)), "< 0.01"),
+        "requests for recall right": (share(sum(asks), len(asks)), ""),
+    }
+    for way, replies in results.replies.items():
+        ours = [each for each in replies if each.row["part"] == part]
+        aims = way == "product"
+        for known, names in (
+            (True, ("right", "wrong", "mixed", "abstained")),
+            (False, ("wrong", "abstained")),
+        ):
+            of = [each for each in ours if each.row["answerable"] == known]
+            kind = "answerable" if known else "unanswerable"
+            for name in names:
+                aim = {
+                    ("right", True): "0.85",
+                    ("wrong", True): "< 0.05",
+                    ("abstained", False): "0.90",
+                }
+                value = share(sum(each.verdict == name for each in of), len(of))
+                found[f"{way}: {kind} {name}"] = value, aim.get((name, known), "") if aims else ""
+        seconds = sorted(each.seconds for each in ours) or [0.0]
+        found[f"{way}: seconds, median"] = seconds[len(seconds) // 2], ""
+    return found
+
+
+def run(rounds: int, say: Say) -> Iterator[Figure]:
+    """Both parts once; `rounds` changes nothing: the model is drawn with one seed."""
+    results = measure(say)
+    for part in PARTS:
+        for name, (value, aim) in figures(results, part).items():
+            yield Figure(f"{part}: {name}", value, "", aim)
+
+
+def misses(results: Results) -> Iterator[str]:
+    """Every request and question of `dev` that did not come out right."""
+    for row, shown, ok in results.requests:
+        if row["part"] == "dev" and not ok:
+            yield f"{row['id']} {row['text']} -> {shown} (wanted {row['tool']} {row['args']})"
+    for way, replies in results.replies.items():
+        for each in replies:
+            good = "right" if each.row["answerable"] else "abstained"
+            if each.row["part"] == "dev" and each.verdict != good:
+                yield f"{way}: {each.verdict}: {each.row['text']} -> {each.text[:150]!r}"
+
+
+def report(results: Results) -> str:
+    """REPORT.md."""
+    both = {part: figures(results, part) for part in PARTS}
+    lines = [
+        f"| {name} | {both['dev'][name][0]:.3f} | {both['held-out'][name][0]:.3f} | {aim} |"
+        for name, (_, aim) in both["dev"].items()
+    ]
+    ways = [f"- {way}: {what}" for way, what in WAYS.items()]
+    head = f"{datetime.date.today()}, {machine()}; default models; `python -m exo.tools.benches.useful`"
+    table = ["| figure | dev | held-out | aim |", "|---|---:|---:|---|", *lines]
+    return "\n".join(["# How useful it is", "", head, "", *ways, "", *table, ""])
+
+
+def main(arguments: list[str]) -> int:
+    parts = tuple(each for each in PARTS if each in arguments) or PARTS
+    wanted = tuple(way for way in WAYS if way in arguments) or tuple(WAYS)
+    results = measure(lambda text: print(text, file=sys.stderr), parts, wanted)
+    for part in parts:
+        for name, (value, aim) in figures(results, part).items():
+            print(f"{part:9} {name:45} {value:.3f} {aim}")
+    print("\n".join(misses(results)))
+    if parts == PARTS and wanted == tuple(WAYS):
+        text = REPORT.read_text() if REPORT.exists() else ""
+        _, mark, rest = text.partition("\n## ")
+        REPORT.write_text(report(results) + (mark + rest if rest else ""))
+    return 0

@@ -1,0 +1,199 @@
+"""`exo decide`: one typed question, or many by lines; and learning from what became of them. Through the exod
+that runs, else in this process, with an exo-models of its own where none runs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from exo.core.base.client import Client
+from exo.core.base.clock import SystemClock
+from exo.core.base.errors import ExoError, ProtocolError, ServiceError
+from exo.core.base.home import Home
+from exo.core.base.settings import Settings
+from exo.core.base.unix import reachable
+from exo.core.decide.question import Decision
+from exo.core.protocol.codec import sendable
+from exo.tools.transcript import visible
+
+Ask = Callable[[str, str, dict[str, str] | None], dict[str, Any]]
+PATIENCE = 30.0  # seconds for a model that must be loaded first: nobody waits to be answered
+
+
+def decide(options: argparse.Namespace) -> int:
+    """Answer, or with --stdin each line its own answer or error, or with --learn fit on the labels."""
+    home = Home.find(options.home).make()
+    if options.learn:
+        return _learn(home, options.json)
+    if not options.stdin and not (options.mechanism and options.state):
+        do = "give both, or use --stdin"
+        raise ExoError("decide", "a mechanism and a state are wanted", do)
+    with asking(home) as ask:
+        if not options.stdin:
+            given = meanings(options.options) if options.options is not None else None
+            found = ask(options.mechanism, options.state, given)
+            _show(found, options.json)
+            return 0
+        return _lines(ask)
+
+
+def meanings(text: str) -> dict[str, str]:
+    """{option: what it means ""} of `A,B=what B means`. Raises ExoError for an option that comes twice."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, said = (each.strip() for each in part.partition("="))
+        if name in found:
+            raise ExoError("read --options", f"{name!r} comes twice", "name each option once")
+        found[name] = said
+    return found
+
+
+def _lines(ask: Ask) -> int:
+    failed = 0
+    for line in filter(bytes.strip, sys.stdin.buffer):
+        asked: dict[str, Any] = {}
+        try:
+            asked = _read(line)
+            found = ask(*_checked(asked))
+        except ExoError as error:
+            found, failed = {"error": str(error)}, 1
+        answer = json.dumps({"id": asked.get("id"), **found}, ensure_ascii=False)
+        print(sendable(answer), flush=True)
+    return failed
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    what = f"read {line.strip()[:80].decode(errors='replace')!r}"
+    try:
+        asked = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ExoError(what, f"it is no JSON: {error}") from error
+    if not isinstance(asked, dict):
+        raise ExoError(what, "one JSON object a line is wanted")
+    return asked
+
+
+def _checked(asked: dict[str, Any]) -> tuple[str, str, dict[str, str] | None]:
+    """(mechanism, state, options) of {id, mechanism, state, options}; options as a list, a map with
+    meanings, or a text with commas."""
+    what = f"read line {asked.get('id')!r}"
+    mechanism, state, options = (asked.get(name) for name in ("mechanism", "state", "options"))
+    if not isinstance(mechanism, str) or not isinstance(state, str):
+        raise ExoError(what, "mechanism and state are to be texts")
+    if isinstance(options, str):
+        options = meanings(options)
+    elif isinstance(options, list):
+        if not all(isinstance(each, str) for each in options) or len(set(options)) < len(options):
+            raise ExoError(what, "its options are no texts, or one comes twice")
+        options = dict.fromkeys(options, "")
+    elif isinstance(options, dict):
+        options = {key: each if each is not None else "" for key, each in options.items()}
+    elif options is not None:
+        raise ExoError(what, "its options are no list, map or text")
+    return mechanism, state, options
+
+
+@contextlib.contextmanager
+def asking(home: Home) -> Iterator[Ask]:
+    """How to ask for a decision in this home. Raises ExoError."""
+    if reachable(home.exod_socket):
+        client = Client(home.exod_socket, 120.0)
+
+        def ask(mechanism: str, state: str, options: dict[str, str] | None) -> dict[str, Any]:
+            args = {"mechanism": mechanism, "state": state, "patience": PATIENCE}
+            args |= {} if options is None else {"options": options}
+            try:
+                return dict(client.call("command.run", name="decide", args=args)["result"])
+            except ProtocolError as error:
+                raise ExoError(error.why or str(error)) from error
+
+        yield ask
+        return
+    with models(home):
+        yield _here(home)
+
+
+def _here(home: Home) -> Ask:
+    from exo.core.decide.calibration import Calibration
+    from exo.core.decide.decider import Decider
+    from exo.core.decide.providers import providers
+    from exo.core.decide.question import asked
+    from exo.core.engine.outbox import Row
+    from exo.core.ledger.ledger import Ledger
+    from exo.core.ledger.mirror import Mirror
+
+    clock, settings = SystemClock(), Settings.load(home.settings_file)
+    ledger = Ledger(home, clock)
+    mirror = Mirror(ledger)
+
+    def record(facts: dict[str, Any]) -> None:
+        id_ = secrets.token_hex(8)
+        body = {"session": "", "turn": "", "asked": id_} | facts
+        mirror.write([Row(id_, "decision", "", "", clock.now_ms(), body)])
+
+    decider = Decider(
+        lambda: providers(settings, home.models_socket),
+        Calibration(home.cache / "decide"),
+        record,
+    )
+
+    def ask(mechanism: str, state: str, options: dict[str, str] | None) -> dict[str, Any]:
+        question = asked(mechanism, options)
+        if not state.strip():
+            raise ExoError(f"decide {mechanism}", "there is no state", "give a short text")
+        found: Decision = asyncio.run(decider.decide(question, state, patience=PATIENCE))
+        return found.shown()
+
+    return ask
+
+
+@contextlib.contextmanager
+def models(home: Home) -> Iterator[None]:
+    """exo-models, for as long as it is wanted: the one that runs, else one of our own. One that does not
+    start is told of; decisions are then the safe ones."""
+    from exo.core.services import FAKE, Supervisor
+
+    if reachable(home.models_socket):
+        yield
+        return
+    words: dict[str, tuple[str, ...]] = {}
+    if os.environ.get(FAKE) == "1":
+        words = {"models": ("--fake",)}
+    with Supervisor(home, ("models",), words) as supervisor:
+        try:
+            supervisor.wait_ready()
+        except ServiceError as error:
+            print(f"exo: {visible(str(error))}", file=sys.stderr)
+        yield
+
+
+def _learn(home: Home, as_json: bool) -> int:
+    from exo.tools.decisions import learn
+
+    with models(home):
+        told = learn(home)
+    if as_json:
+        print(json.dumps(told, ensure_ascii=False))
+        return 0
+    print(f"{told['labels']} labels")
+    for mechanism, kept in told["heads"].items():
+        print(f"  {mechanism}: {kept['kept']}")
+    return 0
+
+
+def _show(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False))
+        return
+    print(visible(found["answer"] or "nothing for certain"))
+    for option, sure in sorted(found["probabilities"].items(), key=lambda each: -each[1]):
+        print(f"  {sure:.3f}  {visible(option)}")
+    said = "abstained, " if found["abstained"] else ""
+    print(f"  {said}{found['provider']}, {found['ms']} ms", file=sys.stderr)
