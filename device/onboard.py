@@ -6,9 +6,11 @@ picture alone; voice and buttons go on."""
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from exo.board import detect
@@ -27,6 +29,7 @@ from exo.core.base.settings import Settings
 from exo.device.display import tell
 from exo.device.events import Sync
 from exo.device.power import Ending, Run, powered
+from exo.device.wifi_page import open_flow
 
 
 def run(
@@ -56,6 +59,8 @@ def run(
         microphone = AlsaMicrophone(settings.text("audio.microphone") or card)
         speaker = AlsaSpeaker(settings.text("audio.speaker") or card)
         handheld = build(home, settings, screen, buttons, microphone, speaker, trace=trace)
+        if shutil.which("nmcli"):
+            handheld.wifi = partial(open_flow, home.state, handheld.texts)
         texts = settings.text("power.off"), settings.text("power.restart")
         ending = Ending(home, handheld.post, detect.is_board(), *texts, services, command)
         gauge = _or_none(lambda: open_gauge(board.battery))

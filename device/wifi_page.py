@@ -102,7 +102,10 @@ class WifiFlow:
             if step.name == "list":
                 rows = [self._row(each) for each in self._networks]
                 rows += [(texts("wifi.other"), "", "", False), (texts("wifi.phone"), "", "", False)]
-                rows += [(texts("wifi.again"), "", "", False)]
+                rows += [
+                    (texts("wifi.again"), "", "", False),
+                    (texts("wifi.cancel"), "", "", False),
+                ]
                 return {"page": "list", "title": self._title(), "rows": rows, "chosen": step.chosen}
             if step.name in ("password", "name"):
                 title = step.ssid if step.name == "password" else texts("wifi.name")
@@ -150,8 +153,8 @@ class WifiFlow:
             elif step.name == "list":
                 self._in_list(name)
             elif name in ("up", "down"):
-                last = len(self._choices()) - 1
-                self._go(chosen=max(0, min(last, step.chosen + (1 if name == "down" else -1))))
+                count = len(self._choices())
+                self._go(chosen=(step.chosen + (1 if name == "down" else -1)) % count)
             elif name in ("ok", "right"):
                 self._choose(self._choices()[min(step.chosen, len(self._choices()) - 1)])
 
@@ -173,13 +176,13 @@ class WifiFlow:
     # steps
 
     def _in_list(self, name: str) -> None:
-        step, count = self.step, len(self._networks) + 3
+        step, count = self.step, len(self._networks) + 4
         if name in ("up", "down"):
             self._go(chosen=(step.chosen + (1 if name == "down" else -1)) % count)
             return
         place = step.chosen - len(self._networks)
         if place >= 0:
-            (self._other, self._raise, lambda: self._look(fresh=True))[place]()
+            (self._other, self._raise, lambda: self._look(fresh=True), self._back)[place]()
             return
         each = self._networks[step.chosen]
         if each.company:

@@ -14,8 +14,11 @@ from exo.board.wifi import Network, Status, WifiError
 from exo.board.wifi_form import Form
 from exo.core.base.errors import BoardError
 from exo.device.locale import Texts
+from exo.device.menu import menu as menu_of
+from exo.device.network import WifiPage
+from exo.device.settings import settings as settings_of
 from exo.device.wifi_page import WifiFlow
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 SECRET = "correct horse 7"
@@ -129,6 +132,7 @@ def test_the_list_shows_what_is_in_the_air(bench: Bench) -> None:
         "Another, by name",
         "With a phone",
         "Look again",
+        "Back",
     ]
 
 
@@ -236,9 +240,19 @@ def test_what_comes_too_late_changes_nothing() -> None:
 KEYS = st.lists(st.sampled_from(["up", "down", "left", "right", "ok", "back", "text"]), max_size=30)
 
 
+class NoForm:
+    url = "here"
+
+    def close(self) -> None:
+        """Nothing was open."""
+
+
+@settings(deadline=None)
 @given(KEYS)
 def test_whatever_is_pressed_there_is_a_page_and_no_hotspot_is_left(keys: list[str]) -> None:
     bench = Bench()
+    bench.serve = lambda *words: NoForm()  # type: ignore[method-assign]
+    bench.flow._serve = bench.serve
     for name in keys:
         if name == "text":
             bench.flow.entered(SECRET)
@@ -251,3 +265,124 @@ def test_whatever_is_pressed_there_is_a_page_and_no_hotspot_is_left(keys: list[s
         )
     bench.flow.close()
     assert not bench.radio.hotspots
+
+
+# ---- on the handheld -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def handheld(make_bench: Any) -> Iterator[tuple[Any, Bench]]:
+    """A handheld in its settings, whose row Wi-Fi opens a scripted radio."""
+    flows: list[Bench] = []
+
+    def opens(changed: Callable[[], None]) -> WifiFlow:
+        bench = Bench()
+        flows.append(bench)
+        bench.changed = changed  # type: ignore[method-assign]
+        bench.flow = WifiFlow(
+            bench.radio, bench.serve, Texts(), changed, bench.countries.append, bench.run
+        )
+        return bench.flow
+
+    device = make_bench()
+    device.device.wifi = opens
+    device.tap("up")
+    choose(device, "Settings")
+    choose(device, "Wi-Fi")
+    yield device, flows[-1]
+    device.device.home()
+    device.do()
+    assert not flows[-1].radio.hotspots
+
+
+def choose(device: Any, label: str) -> None:
+    """Go down to a row of the list and press ok."""
+    for _ in range(40):
+        view = device.device.view()
+        if view.rows and view.rows[view.chosen].label == label:
+            device.tap("ok")
+            return
+        device.tap("down")
+    raise AssertionError(label)
+
+
+def test_the_page_shows_networks_and_joins_an_open_one(handheld: tuple[Any, Bench]) -> None:
+    device, bench = handheld
+    assert device.state == "wifi" and "Home" in device.screen and "80%" in device.screen
+    choose(device, "Café")
+    assert "Joined Café." in device.screen
+    device.tap("ok")
+    assert device.state == "settings" and bench.flow.left
+
+
+def test_a_password_by_letters_is_not_read_aloud(handheld: tuple[Any, Bench]) -> None:
+    device, bench = handheld
+    choose(device, "Home")
+    assert device.state == "entry" and "Home" in device.screen
+    page = device.device.page
+    for letter in SECRET.replace(" ", "") + "A\\":
+        assert letter in page.wheel
+    page.text = "wrong horse"
+    assert "wrong" not in page.aloud()
+    page.said("spoken words")
+    assert page.text == "wrong horse"
+    page.send()
+    device.do()
+    assert device.state == "wifi" and "wrong; enter it again" in device.screen
+    device.tap("ok")
+    assert device.state == "entry"
+    device.device.page.text = SECRET
+    device.device.page.send()
+    device.do()
+    assert bench.radio.joined == [("Home", SECRET, False)] and "Joined Home." in device.screen
+
+
+def test_back_from_the_letters_is_the_list_and_back_again_the_settings(
+    handheld: tuple[Any, Bench],
+) -> None:
+    device, bench = handheld
+    choose(device, "Another, by name")
+    assert device.state == "entry"
+    assert device.tap("back") == "wifi" and "Home" in device.screen
+    assert device.tap("back") == "settings" and bench.flow.left
+
+
+@pytest.mark.parametrize("leave", ["talk", "time", "card"])
+def test_whatever_takes_the_page_away_takes_the_hotspot_down(
+    handheld: tuple[Any, Bench], leave: str
+) -> None:
+    device, bench = handheld
+    choose(device, "With a phone")
+    assert bench.radio.hotspots and "exo-" in device.screen
+    if leave == "talk":
+        device.press("talk")
+    elif leave == "time":
+        device.pass_(301)
+    else:
+        body = {"request": "r1", "summary": "push", "risk": "high", "tool": "bash", "args": {}}
+        device.wire("approval.requested", **body, expires=device.clock.now_ms() + 60_000)
+    device.do()
+    assert device.state != "wifi" and not bench.radio.hotspots and bench.flow.left
+
+
+def test_a_board_without_a_radio_has_no_row(make_bench: Any) -> None:
+    device = make_bench()
+    device.tap("up")
+    choose(device, "Settings")
+    labels = [row.label for row in device.device.view().rows]
+    assert "Wi-Fi" not in labels
+
+
+@pytest.mark.parametrize("names", [("talk",), ("talk", "ok"), ("talk", "up", "down")])
+def test_a_board_without_back_leaves_by_talk_twice(make_bench: Any, names: tuple[str, ...]) -> None:
+    device = make_bench(names=names)
+    wifi = Bench()
+    device.device.go(menu := menu_of(device.device))
+    device.device.go(parent := settings_of(device.device, menu))
+    device.device.go(WifiPage(device.device, lambda changed: wifi.flow, parent))
+    assert device.do() == "wifi"
+    for _ in range(2):
+        device.press("talk", 0.05)
+        device.clock.advance(0.1)
+    device.pass_(1.0)
+    assert device.state == "settings" and wifi.flow.left
