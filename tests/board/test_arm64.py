@@ -165,9 +165,9 @@ def test_the_vectors_of_the_record(board: Board) -> None:
 
 def test_the_scripted_handheld_answers(board: Board) -> None:
     (board.root / "exo/press.txt").write_text(SCRIPT)
-    words = ("--board", "sim", "--models-fake", "--home", "/root/h", "--script", "/exo/press.txt")
+    words = ("--board", "sim", "--models-fake", "--home", "/var/h", "--script", "/exo/press.txt")
     done = board.run("/venv/bin/exo-device", *words, "--shots", "/exo/shots")
     assert done.returncode == 0
     assert (board.root / "exo/shots/time.png").exists()
-    done = board.run("/venv/bin/exo", "ledger", "verify", "--home", "/root/h")
+    done = board.run("/venv/bin/exo", "ledger", "verify", "--home", "/var/h")
     assert done.returncode == 0
