@@ -30,6 +30,7 @@ from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
 from exo.tools.clock import FakeClock
+from exo.tools.assistant import plugin as assistant
 from exo.tools.workbench import plugin as workbench
 
 # a plugin whose judge finds everything harmless, for tests of other things
@@ -174,6 +175,7 @@ class Bench:
             server="bench",
         )
         self.engine.plugins.builtin("workbench", workbench.register)
+        self.engine.plugins.builtin("assistant", assistant.register)
         object.__setattr__(self.engine._loop._rules, "backoff", self.backoff)
         if self.calm:
             names: dict[str, Any] = {}

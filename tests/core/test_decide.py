@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from exo.core.decide import rules
-from exo.core.decide.rules import Plan
-from exo.core.toolbox.builtin import duration
+from exo.core.engine.reader import Plan
+from exo.tools.assistant.tools import duration
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,44 +8,19 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
-from exo.core.decide.tongue import NAMES, Language, fold, language
-from exo.core.decide.when import When, parse
+from exo.core.engine.reader import Call, Kind, Past, Plan
+from exo.tools.assistant.tongue import NAMES, Language, fold, language
+from exo.tools.assistant.when import When, parse
 
-Kind = Literal["command", "note", "question", "chat"]
-Call = tuple[str, dict[str, Any]]
 LONGEST = 400  # letters of a command
 _OWN_WORDS = (
     "note",
     "remember",
     "forget",
 )  # what follows is kept as it was said, with its question mark
-
-
-@dataclass(frozen=True)
-class Past:
-    """A turn that was: what was said, what was done for it, what was answered."""
-
-    said: str
-    calls: Sequence[Call] = ()
-    reply: str = ""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """`calls` are tools to run before, and instead of, asking a language model; `said` is an answer that
-    needs neither; `query` is what was meant where the words alone do not say it; `language` is that of a
-    command."""
-
-    kind: Kind
-    calls: list[Call] = field(default_factory=list)
-    said: str = ""
-    query: str = ""
-    language: str = "en"
 
 
 _QUESTION = re.compile(
@@ -60,7 +35,7 @@ def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
     line = " ".join(text.split())
     if len(line) > LONGEST:
         return Plan("chat")
-    from exo.core.decide.follow import follow
+    from exo.tools.assistant.follow import follow
 
     for name in NAMES:
         if found := command(line, language(name), now):
