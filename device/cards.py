@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 REFLEX = 0.4  # seconds: a press so soon was meant for what was there before
 LONGEST = 86_400.0  # seconds that a question may stand
 WAITS = 300.0  # seconds that a question stands on the screen before it is left for later
-ARGUMENT = 400  # characters of an argument that are shown
+ARGUMENT = 1200  # characters of an argument that are shown
 UNSEEN = ("Cc", "Cf", "Cn", "Co", "Zl", "Zp")  # categories of Unicode
 GONE = ("unknown_approval", "already_answered")
 
@@ -332,7 +332,8 @@ class Question(Card):
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
     half = ARGUMENT // 2  # begin and end: what matters hides at either
-    return text if len(text) <= ARGUMENT else f"{text[:half]} … {text[-half:]}"
+    more = len(text) - ARGUMENT
+    return text if more <= 0 else f"{text[:half]} …({more})… {text[-half:]}"
 
 
 def _visible(text: str) -> str:

@@ -34,6 +34,7 @@ FOLDERS = {
     "tools/workbench": "a plugin: the tools on the machine (files, shell, web)",
     "tools/gate": "safety by consequence: what a call does, and who is asked",
     "models": "every local model behind one socket",
+    "models/training": "how exo-decide is made, and what from",
     "board": "what the hardware is: profiles, ports, fakes",
     "device": "the handheld: states, pages, buttons, voice",
     "device/layouts": "pages of finer panels: colour, e-paper",

@@ -62,7 +62,7 @@ def test_a_shorter_press_allows_nothing_and_says_so(bench: Bench, seconds: float
     ask(bench)
     hold(bench, seconds=seconds)
     assert answers(bench) == [] and bench.state == "card"
-    assert "Hold OK longer" in bench.screen
+    assert "Keep OK down" in bench.screen
 
 
 def test_a_tap_of_back_denies(bench: Bench) -> None:

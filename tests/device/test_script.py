@@ -209,7 +209,7 @@ wait card 20
 expect {shown}
 sleep 0.6
 press ok
-expect Hold OK longer
+expect Keep OK down
 type yes
 expect Only by button
 press back
