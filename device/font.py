@@ -79,21 +79,24 @@ class Glyph:
 
 
 class Fonts:
-    """The small font where it has the letter, else the wide one, else a box."""
+    """The small font where it has the letter, else the wide one, else a box. `large` letters are those of
+    the wide one, 8 x 16."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self, folder: Path = FOLDER, large: bool = False) -> None:
         self.small = FontFile(folder / "small.font")
         self.wide = FontFile(folder / "wide.font")
+        self._order = (self.wide, self.small) if large else (self.small, self.wide)
         self.missing: set[str] = set()  # clusters that were shown as a box
         self.glyph = lru_cache(maxsize=1024)(self._glyph)
 
     def _glyph(self, cluster: str) -> Glyph:
         base, marks = cluster[0], cluster[1:]
-        for font in (self.small, self.wide):
+        for font in self._order:
             glyph = _compose(font, base, marks)
             if glyph:
                 return glyph
-        bare = _compose(self.small, base, "") or _compose(self.wide, base, "")
+        first, second = self._order
+        bare = _compose(first, base, "") or _compose(second, base, "")
         if bare:
             return bare  # a mark that no font has is left out: the letter still reads
         self.missing.add(cluster)

@@ -102,7 +102,7 @@ def examples(layout: Layout) -> dict[str, View]:
             hint=texts("idle.hint"),
             battery=100,
             charging=True,
-            next_due=pick("Tea 14:20", "Tee 14:20"),
+            next_due=pick("14:20 Tea", "14:20 Tee"),
             pending=True,
         ),
         "idle-away": View(
@@ -289,9 +289,8 @@ def kinds() -> list[Kind]:
         found.setdefault(key, []).append(board.name)
     found.setdefault(((240, 240), "RGB", False), [])
     plain_ = [Kind(*key, tuple(boards)) for key, boards in found.items()]
-    fine = [kind for kind in plain_ if kind.paper or kind.mode != "1"]
-    ways = [replace(kind, large=True) for kind in fine]
-    ways += [replace(kind, high=True) for kind in fine if not kind.paper]
+    ways = [replace(kind, large=True) for kind in plain_]
+    ways += [replace(kind, high=True) for kind in plain_ if kind.mode == "RGB"]
     return plain_ + ways
 
 

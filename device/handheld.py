@@ -315,7 +315,8 @@ class Handheld:
         if not isinstance(self.pages, Pages):
             return self.pages
         texts = Texts(str(options.get("screen.language", self.texts.language)))
-        return Pages(self.pages.size, self.pages.fonts, texts)
+        large = options.get("screen.text") == "large"
+        return Pages(self.pages.size, self.pages.fonts, texts, large)
 
     # the screen
 

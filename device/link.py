@@ -24,7 +24,8 @@ UNKNOWN = ("unknown_session", "not_found", "no_session")  # exod has no such ses
 BUSY = ("busy", "turn_running")
 PATIENCE = 5.0  # seconds for an interrupted turn to end before the next is sent
 LOOK_BACK = 500  # events before the first that are looked through for open questions
-OPEN = ("approval.requested", "approval.resolved", "question.asked")
+# of a question nothing says that it was answered: it is not looked for
+OPEN = ("approval.requested", "approval.resolved")
 RETRY = 0.25  # seconds between looks for an exod that is away
 
 

@@ -76,10 +76,15 @@ class Drawn:
 
 
 class Pages:
-    """Draws views for one panel size in one language."""
+    """Draws views for one panel size in one language. `large` is for what is read: running text and rows."""
 
-    def __init__(self, size: tuple[int, int], fonts: Fonts, texts: Texts) -> None:
-        self.size, self.fonts, self.texts = size, fonts, texts
+    fixed = ("screen.contrast",)  # settings that change nothing here: there is but one contrast
+
+    def __init__(
+        self, size: tuple[int, int], fonts: Fonts, texts: Texts, large: bool = False
+    ) -> None:
+        self.size, self.fonts, self.texts, self.large = size, fonts, texts, large
+        self._body = Fonts(large=True) if large else fonts
         self.lay_out = lru_cache(maxsize=8)(self._lay_out)
 
     @property
@@ -89,7 +94,7 @@ class Pages:
 
     def _lay_out(self, text: str) -> tuple[Line, ...]:
         """Return the lines of a reply or a notice."""
-        return tuple(wrap(text, self.room[0], Canvas(self.size, self.fonts).measure))
+        return tuple(wrap(text, self.room[0], Canvas(self.size, self._body).measure))
 
     def last(self, lines: tuple[Line, ...], page: str = "reply") -> int:
         """Return the number of the first line of the last screenful of a page of that kind."""
@@ -141,6 +146,7 @@ class Pages:
     def _thinking(self, canvas: Canvas, view: View) -> None:
         self._status(canvas, view.title, _seconds(view.elapsed), icon="think")
         bottom = canvas.height - 8
+        canvas.fonts = self._body
         lines = wrap(view.text[:400], canvas.width, canvas.measure)
         shown, used = [], 0
         for line in lines:
@@ -169,6 +175,7 @@ class Pages:
     def _list(self, canvas: Canvas, view: View) -> None:
         count = len(view.rows)
         self._status(canvas, view.title, f"{view.chosen + 1}/{count}" if count else "", icon="")
+        canvas.fonts = self._body
         heights = [self._height(canvas, row) for row in view.rows]
         first, end = _window(heights, view.chosen, self.room[1])
         inset = 10 if any(row.icon or row.marked for row in view.rows) else 1
@@ -274,6 +281,7 @@ class Pages:
         shown = f"{round(100 * view.progress)} %" if known else ""
         self._status(canvas, view.title, shown, icon="think")
         y = TOP
+        canvas.fonts = self._body
         for line in self.lay_out(view.text):
             if y + line.height > canvas.height - 14:
                 break
@@ -289,10 +297,12 @@ class Pages:
     def _lines(self, canvas: Canvas, view: View, room: int) -> None:
         """Draw the lines that are wholly in sight: half a line reads as dirt on a coarse panel."""
         y = TOP - view.scroll
+        canvas.fonts = self._body
         for line in view.lines:
             if y >= TOP and y + line.height <= TOP + room:
                 canvas.line(0, y, line)
             y += line.height
+        canvas.fonts = self.fonts
 
     def _notice(self, canvas: Canvas, view: View) -> None:
         icon = {"timer": "bell", "warning": "warning", "error": "error"}.get(view.level, "info")
@@ -305,6 +315,7 @@ class Pages:
             _bar(canvas, TOP, room, view.scroll, total)
             return
         y = TOP + (room - total) // 2
+        canvas.fonts = self._body
         for line in lines:
             canvas.line((canvas.width - line.width) // 2, y, line)
             y += line.height

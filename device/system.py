@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 
 from exo.core.base.errors import storage_error
-from exo.core.base.files import write_atomic
+from exo.core.base.files import ProcessLock, write_atomic
 from exo.core.base.home import Home
 from exo.device.locale import Texts
 
@@ -51,10 +51,12 @@ class System:
 
 def finish_reset(home: Home) -> bool:
     """Delete what a reset that was marked has to delete; whether one was. To be called before any of our
-    processes runs on the home. Raises StorageError; then the mark stays."""
+    processes runs on the home. Raises AlreadyRunning when one does, StorageError; then the mark stays."""
     mark = home.root / MARK
     if not mark.exists():
         return False
+    for service in ("exod", "models"):
+        ProcessLock(home.lock_file(service), service).release()
     try:
         for folder in (home.store, home.plugins, home.state):
             with contextlib.suppress(FileNotFoundError):

@@ -31,4 +31,4 @@ def layout_for(
     from exo.device.display import dots
     from exo.device.pages import Pages
 
-    return Pages(dots(size, paper), fonts, texts)
+    return Pages(dots(size, paper), fonts, texts, large)

@@ -45,6 +45,8 @@ ICON = 18
 class PaperPages(Sheet):
     """The pages of one sheet of e-paper, looked at sideways. `large` letters are half as large again."""
 
+    fixed = ("screen.contrast",)  # black on white is all there is
+
     def __init__(
         self, size: tuple[int, int], fonts: Fonts, texts: Texts, large: bool = False
     ) -> None:
@@ -252,7 +254,7 @@ class PaperPages(Sheet):
             if view.charging:
                 x -= 14
                 brush.icon(x, y + 3, "bolt", 14, self.c.ink)
-            text = f"{view.battery}"
+            text = f"{view.battery}%"
             space = wide(text, self.f.note)
             x -= space + 2
             brush.text(x, y - 1, text, self.f.note, self.c.ink, space)

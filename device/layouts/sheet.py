@@ -18,9 +18,13 @@ from exo.device.text import Line, clusters, wrap
 
 class Layout(Protocol):
     """Draws views for one panel. `room` is what running text has, in pixels; `lay_out` gives its lines;
-    `last` the number of the first line of the last screenful on a page of that kind."""
+    `last` the number of the first line of the last screenful on a page of that kind; `fixed` names the
+    settings of the screen that change nothing here."""
 
     texts: Texts
+
+    @property
+    def fixed(self) -> tuple[str, ...]: ...
 
     @property
     def room(self) -> tuple[int, int]: ...
@@ -96,6 +100,8 @@ class Faces:
 
 class Sheet:
     """A layout: `draw` calls the method of the page's kind. Subclasses own the pages."""
+
+    fixed: tuple[str, ...] = ()
 
     def __init__(
         self,

@@ -283,8 +283,8 @@ def test_unknown_battery_is_not_drawn_as_empty() -> None:
     for kind in ("colour-240x240", "paper-250x122"):
         made = layout(kind)
         text = made.draw(View("idle", NOW, hint="Hold to talk")).text
-        assert "0" not in text.split("\n")
-        assert "0" in made.draw(View("idle", NOW, hint="Hold to talk", battery=0)).text.split("\n")
+        assert "0%" not in text.split("\n")
+        assert "0%" in made.draw(View("idle", NOW, hint="Hold to talk", battery=0)).text.split("\n")
 
 
 def test_a_terminal_shows_a_colour_panel_in_its_colours() -> None:

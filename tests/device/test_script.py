@@ -244,6 +244,50 @@ expect what stands in the file
     assert program.alive == []
 
 
+def test_the_pages_show_what_exod_knows(program: Program) -> None:
+    script = """
+wait idle 20
+type set a timer for 5 minutes for the tea
+wait reply 20
+press back
+press back
+wait idle 20
+expect tea
+press up
+wait menu 5
+press down
+press ok
+wait sessions 5
+expect New conversation.*timer
+press back
+press down
+press ok
+wait due 5
+expect tea.*4:|4:.*tea
+press ok
+wait confirm 5
+expect Cancel it.*tea
+hold ok
+wait due 5
+release ok
+expect Nothing is set
+press back
+press down
+press ok
+wait entry 5
+type tea
+hold ok
+wait found 5
+release ok
+expect 1/
+press ok
+expect tea
+"""
+    result = program.run(script)
+    assert result.returncode == 0, result.stderr
+    assert program.alive == []
+
+
 def test_a_line_that_does_not_hold_is_named_with_what_was_seen(program: Program) -> None:
     result = program.run("wait idle 20\ntype Say something\nexpect ^nothing of it$\nshot never")
     assert result.returncode == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from exo.core.base.errors import StorageError
+from exo.core.base.errors import AlreadyRunning, StorageError
+from exo.core.base.files import ProcessLock
 from exo.core.base.home import Home
 from exo.device.locale import Texts
 from exo.device.system import MARK, System, finish_reset
@@ -46,6 +47,16 @@ def test_a_reset_that_was_cut_off_goes_on(lived: Home, monkeypatch: pytest.Monke
         patch.setattr("exo.device.system.shutil.rmtree", cut)
         finish_reset(lived)
     assert (lived.root / MARK).exists()
+    assert finish_reset(lived)
+
+
+def test_nothing_is_deleted_under_an_exod_that_runs(lived: Home) -> None:
+    (lived.root / MARK).write_text("")
+    lock = ProcessLock(lived.lock_file("exod"), "exod")
+    with pytest.raises(AlreadyRunning, match="stop it"):
+        finish_reset(lived)
+    assert lived.store.exists()
+    lock.release()
     assert finish_reset(lived)
 
 
