@@ -243,8 +243,7 @@ class AlsaSpeaker:
         self._name, self._root = name, root
         self._lock = threading.Lock()
         self._pcm: Pcm | None = None
-        self._asked = 0  # the rate that was wanted of it
-        self._resampler = Resampler(1, 1)
+        self._rate = 0
         self._stops = 0
 
     @property
@@ -253,10 +252,10 @@ class AlsaSpeaker:
 
     def play(self, pcm: bytes, rate: int, since: int | None = None) -> None:
         since = self._stops if since is None else since
-        if self._pcm is None or rate != self._asked:
+        if self._pcm is None or rate != self._rate:
             self.drain()
             self._open(rate)
-        left, last = self._resampler.feed(pcm), time.monotonic()
+        left, last = pcm, time.monotonic()
         while left:
             with self._lock:
                 if self._stops != since or self._pcm is None:
@@ -290,10 +289,10 @@ class AlsaSpeaker:
                 self._pcm = None
 
     def _open(self, rate: int) -> None:
-        opened = Pcm(self._name, PLAYBACK, (rate, 48_000, 44_100), self._root)
+        # another rate is ALSA's to make: here it would cost a third of a core of a PC
+        opened = Pcm(self._name, PLAYBACK, (rate,), self._root)
         with self._lock:
-            self._pcm, self._asked = opened, rate
-            self._resampler = Resampler(rate, opened.rate)
+            self._pcm, self._rate = opened, rate
 
     def _guarded(self, pcm: bytes) -> int:
         """Write; a card that fails is closed, so that the next `play` opens it anew."""

@@ -94,10 +94,9 @@ class Hands:
     def _talk(self) -> None:
         device = self._device
         state, self._again = device.machine.state, device.fingers.doubled("talk")
-        if state == "listening" and self._again:  # the first of the two taps began to listen
-            device.fingers.spend("talk")
+        if state == "listening" and self._again:  # what the first tap began is not meant
             device.talk.back()
-            self._menu()
+            device.talk.press()
         elif state in LOCKED and state in VIEWS:
             self._key("ok")
         elif self._records:

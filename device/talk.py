@@ -75,9 +75,9 @@ class Talk:
         self.ticket += 1
         self.levels.clear()
         device.machine.fire("talk")
-        # a terminal tells no release: what is pressed there is a tap. One that stopped something else
-        # is read by its length, so that a tap alone can be silence
-        tapped = self.mode == "tap" and not self._barged
+        # a terminal tells no release: what is pressed there is a tap. Where a press can mean something
+        # else (be quiet, choose, answer a page), its length says which
+        tapped = self.mode == "tap" and not (self._barged or self._chooses or self.aside)
         self._tapped = tapped or device.toggles and self.mode == "auto"
         device.ear.start(self.ticket)
         device.voice.chime("listen")
@@ -92,14 +92,14 @@ class Talk:
         if device.machine.elapsed >= SHORT:
             self._finish()
             return
-        chooses = self._before in ("notice", "reply") and device.fingers.ok == "talk"
-        if self.mode == "auto" and not (self.aside or chooses or self._barged or device.toggles):
+        other = self.aside or self._chooses or self._barged
+        if self.mode == "auto" and not (other or device.toggles):
             self._tapped = True
             return
         device.ear.cancel()
         if self.aside:
             self.leave()
-        elif chooses:
+        elif self._chooses:
             self._chosen()
         elif self._barged:  # a tap while it spoke: it was to be quiet, no more
             device.machine.fire("back")
@@ -107,6 +107,11 @@ class Talk:
         else:
             hint = device.texts("hint.toggle" if device.toggles else "hint.short")
             device.notices.show("short", Notice("info", hint, aloud=False))
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether a tap where the press began chooses."""
+        return self._before in ("notice", "reply") and self._device.fingers.ok == "talk"
 
     def _finish(self) -> None:
         """All is said."""

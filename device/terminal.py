@@ -339,6 +339,7 @@ class Terminal:
             self.buttons.release(name)
             return
         if name not in self._down:
+            self.buttons.release(name)  # talk, when what it recorded has ended by itself
             self.buttons.hold(name)
         # talk has more: whether it records is known once the handheld has taken it
         self._down[name] = time.monotonic() + (3 * RELEASE if name == "talk" else RELEASE)

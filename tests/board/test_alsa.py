@@ -184,6 +184,14 @@ def test_a_card_that_only_does_another_rate_is_changed_here(
     assert len(heard) / 2 == pytest.approx(library.read / 3, abs=32)
 
 
+def test_a_rate_that_a_card_does_not_play_is_made_by_alsa(tmp_path: Path, library: Library) -> None:
+    library.rates = (48_000,)
+    speaker = AlsaSpeaker("seeed", proc(tmp_path / "a"))
+    speaker.play(b"\1\0" * 10, 22_050)
+    assert library.rate == 22_050
+    assert library.written == b"\1\0" * 10
+
+
 def test_a_busy_card_is_waited_for(tmp_path: Path, library: Library) -> None:
     library.codes["open"] = [-errno.EBUSY, -errno.EBUSY]
     assert record(AlsaMicrophone("seeed", proc(tmp_path / "a")), 1)

@@ -379,6 +379,27 @@ wait idle 5
     assert program.alive == []
 
 
+def test_a_tap_listens_to_the_end_of_what_is_said(program: Program, recording: Path) -> None:
+    script = f"""
+wait idle 20
+press talk 100
+wait listening 5
+say {recording}
+wait thinking 20
+wait reply 30
+expect It is
+wait idle 60
+press talk 100
+sleep 1
+press talk 100
+wait notice 20
+expect I heard nothing
+"""
+    result = program.run(script)
+    assert result.returncode == 0, result.stderr
+    assert program.alive == []
+
+
 def test_a_model_server_that_dies_ends_the_turn_and_the_next_works(program: Program) -> None:
     script = """
 wait idle 20
