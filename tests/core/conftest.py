@@ -29,8 +29,8 @@ from exo.core.router.model import Done, ModelEvent, RawCall, Reasoning, Request,
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
-from exo.tools.clock import FakeClock
 from exo.tools.assistant import plugin as assistant
+from exo.tools.clock import FakeClock
 from exo.tools.workbench import plugin as workbench
 
 # a plugin whose judge finds everything harmless, for tests of other things

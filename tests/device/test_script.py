@@ -493,3 +493,35 @@ def test_a_second_handheld_is_refused_with_the_pid_of_the_first(program: Program
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
+
+
+def test_faults_by_their_words_in_real_time(program: Program) -> None:
+    script = """
+wait idle 20
+battery 9
+wait notice 20
+press ok
+expect led low
+battery charging
+expect led idle
+sleep 2
+exod kill
+expect exod is away
+sleep 3
+type hello
+wait reply 30
+expect You said: hello
+press back
+wait idle 30
+models kill
+unplug mic
+hold talk
+wait notice 10
+expect unplugged
+release talk
+"""
+    result = program.run(script)
+    assert result.returncode == 0, result.stderr
+    assert program.alive == []
+    other = program.run("exod kill", "--no-services")
+    assert other.returncode == 1 and "did not start it" in other.stderr

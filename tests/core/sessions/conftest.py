@@ -17,8 +17,8 @@ from exo.core.gate.axes import Act, Axes, Judgement, Part
 from exo.core.router.model import Done, ModelEvent, RawCall, Request, Text
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
-from exo.tools.clock import FakeClock
 from exo.tools.assistant import plugin as assistant
+from exo.tools.clock import FakeClock
 from exo.tools.workbench import plugin as workbench
 
 
