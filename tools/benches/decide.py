@@ -129,7 +129,7 @@ def _peer(say: Say) -> Pick | None:
     def pick(state: str, options: dict[str, str]) -> str:
         criteria = {name: text or name.replace("_", " ") for name, text in options.items()}
         question = {"type": "choice", "instructions": "What is wanted?", "criteria": criteria}
-        return str(decider.ask(state, {"q": question})["answers"]["q"]["choice"])
+        return str(decider.ask(state, {"q": question})["q"]["choice"])
 
     return pick
 
