@@ -6,8 +6,8 @@ import datetime
 from typing import Any
 
 import pytest
-from exo.core.decide import rules
 from exo.core.engine.reader import Plan
+from exo.tools.assistant import rules
 from exo.tools.assistant.tools import duration
 from hypothesis import given, settings
 from hypothesis import strategies as st
