@@ -99,22 +99,17 @@ def _rules(tongue: Language) -> list[tuple[dict[str, Any], re.Pattern[str]]]:
 def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     """The command that `line` is in this language."""
     low, polite = fold(line), tongue.data["polite"]
-    before = re.match(polite["before"], low)
-    start = before.end() if before else 0
+    after = polite["after"] + "$"
+    start = len(low) - len(re.sub(f"^{polite['before']}", "", low))
     line, low = line[start:], low[start:]
-    low = _without(low, polite["after"])
-    asked = _without(low.rstrip("?.! "), polite["after"])
+    low = re.sub(after, "", low)
+    asked = re.sub(after, "", low.rstrip("?.! "))
     for row, form in _rules(tongue):
         if found := form.fullmatch(low if row["tool"] in _OWN_WORDS else asked):
             kind: Kind = row.get("kind", "command")
             return Plan(kind, [_call(row, found, line, tongue)], language=tongue.name)
     line = line[: len(asked)]
     return _timer(line, asked, tongue) or _reminder(line, asked, tongue, now)
-
-
-def _without(low: str, end: str) -> str:
-    found = re.search(end + "$", low)
-    return low[: found.start()] if found else low
 
 
 def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language) -> Call:
