@@ -609,6 +609,7 @@ def test_keys_and_state_are_closed_to_tools(processes_home: Home) -> None:
         "workbench": "loaded",
         "agent": "loaded",
         "tasks": "loaded",
+        "providers": "loaded",
         "good": "loaded",
         "bad": "failed",
     }
