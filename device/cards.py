@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 
 from exo.device.browse import NEVER, Page, Scrolled
 from exo.device.entry import Entry
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 REFLEX = 0.4  # seconds: a press so soon was meant for what was there before
 LONGEST = 86_400.0  # seconds that a question may stand
 WAITS = 300.0  # seconds that a question stands on the screen before it is left for later
-ARGUMENT = 400  # characters of an argument that are shown
+ARGUMENT = 1200  # characters of an argument that are shown
+UNSEEN = ("Cc", "Cf", "Cn", "Co", "Zl", "Zp")  # categories of Unicode
 GONE = ("unknown_approval", "already_answered")
 
 
@@ -246,9 +248,10 @@ class Approval(Card):
     def __init__(self, device: Handheld, asked: Asked) -> None:
         body, texts = asked.body, device.texts
         args = body.get("args")
-        parts = [str(body.get("summary", "")), f"{texts('card.tool')}: {body.get('tool', '')}"]
+        tool = _visible(str(body.get("tool", "")))
+        parts = [_visible(str(body.get("summary", ""))), f"{texts('card.tool')}: {tool}"]
         if isinstance(args, dict):
-            parts += [f"{name}: {_short(value)}" for name, value in args.items()]
+            parts += [_visible(f"{name}: {_short(value)}") for name, value in args.items()]
         title = texts("card.title" if "back" in device.fingers.names else "card.ask")
         super().__init__(device, asked, title, "\n".join(filter(None, parts)))
         # allow_always is a rule for what is not seen yet: only where exod says that it may be
@@ -329,4 +332,14 @@ class Question(Card):
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
     half = ARGUMENT // 2  # begin and end: what matters hides at either
-    return text if len(text) <= ARGUMENT else f"{text[:half]} … {text[-half:]}"
+    more = len(text) - ARGUMENT
+    return text if more <= 0 else f"{text[:half]} …({more})… {text[-half:]}"
+
+
+def _visible(text: str) -> str:
+    """One paragraph in which nothing hides: ends of lines, and marks for what is not seen or turns the
+    order of what is."""
+    return "".join(
+        " ¶ " if char == "\n" else f"<{ord(char):x}>" if category(char) in UNSEEN else char
+        for char in text[: 4 * ARGUMENT].replace("\r\n", "\n")
+    )

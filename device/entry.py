@@ -38,6 +38,12 @@ def likely(text: str, common: str) -> str:
     return "".join(mixed[:LIKELY])
 
 
+def _hint(device: Handheld, name: str) -> str:
+    """What a hold does: on a board of one key it chooses."""
+    fingers = device.fingers
+    return device.texts("entry.single" if fingers.single else name, ok=device.label(fingers.ok))
+
+
 class Entry(Page):
     """A line of text; `send` gets it. What is spoken is added to it."""
 
@@ -69,7 +75,7 @@ class Entry(Page):
             NEVER,
             self.title,
             self.text,
-            hint=self.device.texts("entry.hint", ok=self.device.label(self.device.fingers.ok)),
+            hint=_hint(self.device, "entry.hint"),
             rows=rows,
             chosen=AROUND,
             progress=self.growing,
@@ -153,7 +159,7 @@ class Digits(Page):
 
     def view(self) -> View:
         texts, sign = self.device.texts, self.wheel[self._place % len(self.wheel)]
-        hint = self._hint or texts("pin.hint", ok=self.device.label(self.device.fingers.ok))
+        hint = self._hint or _hint(self.device, "pin.hint")
         return View(
             "lock",
             NEVER,

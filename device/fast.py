@@ -27,6 +27,8 @@ START = datetime.datetime(2026, 11, 30, 10, 0, tzinfo=datetime.UTC)
 STEP = 0.05  # seconds between two words of a reply
 HEARS = 0.4  # seconds from the release of the button to the text
 LETTERS = 15.0  # a second are spoken
+PAUSE = 0.9  # seconds of silence that end what was said
+NOTHING = 5.0  # seconds in which nobody began to speak
 COMEBACK = 3.0  # seconds after which a supervisor has started again what was killed
 NEAR = 1e-6  # seconds: what is due so soon is due now
 
@@ -215,6 +217,15 @@ class FastEar:
         self._ticket = ticket
         if self._microphone.broken:
             self._post(ev.Deaf(ticket, "microphone", self._microphone.broken))
+            return
+        # a recording that was begun by a tap ends with what is heard, or because nothing is
+        speaks = len(self.heard[0]) / LETTERS + PAUSE if self.heard else NOTHING
+        why = "pause" if self.heard else "nothing"
+        self._fast.later(speaks, lambda: self._ended(ticket, why))
+
+    def _ended(self, ticket: int, why: str) -> None:
+        if ticket == self._ticket and self.up:
+            self._post(ev.SpeechEnded(ticket, why))
 
     def finish(self) -> None:
         ticket = self._ticket

@@ -21,6 +21,7 @@ class _Press:
     at: float
     next: float  # when it repeats
     spent: bool = False
+    second: bool = False  # of a double: no first of another
 
 
 class Fingers:
@@ -63,7 +64,10 @@ class Fingers:
     def doubled(self, name: str) -> bool:
         """Whether the press that is under way follows a tap closely; asked once."""
         press, tapped = self._down.get(name), self._tapped.pop(name, None)
-        return press is not None and tapped is not None and press.at - tapped <= DOUBLE
+        if press is None or tapped is None or press.at - tapped > DOUBLE:
+            return False
+        press.second = True
+        return True
 
     def release(self, name: str) -> float | None:
         """A key comes up: the seconds it was down, None when its press is void or spent."""
@@ -71,7 +75,7 @@ class Fingers:
         if press is None or press.spent:
             return None
         now = self._clock.monotonic()
-        if now - press.at < HOLD:
+        if now - press.at < HOLD and not press.second:
             self._tapped[name] = now
         return now - press.at
 

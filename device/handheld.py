@@ -94,6 +94,7 @@ class Handheld:
         self.core_up: bool | None = None
         self.models_up: bool | None = None
         self.muted: tuple[str, str] | None = None  # the part that cannot speak, and why
+        self.drowsy = False  # told to sleep: dark at the next rest
         self.battery: tuple[int | None, bool] = (None, False)
         self.lamp: Callable[[], None] = lambda: None  # shows the state on the board's light
         self.dark = False
@@ -341,7 +342,8 @@ class Handheld:
         state, now = self.machine.state, self.clock.monotonic()
         if state not in RESTS or self.fingers.any or self.notices.voice:
             self._touched = now
-        elif after and not self.dark and now - self._touched >= after:
+        elif not self.dark and (self.drowsy or after and now - self._touched >= after):
+            self.drowsy = False
             if self.options.get("lock.sleep", True):
                 self.lock()
             if not self.display.screen.paper:

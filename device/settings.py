@@ -65,7 +65,11 @@ def shown(device: Handheld, option: Option, value: Value) -> str:
         return device.texts(name)
     if isinstance(value, bool):
         return device.texts("value.on" if value else "value.off")
-    return f"{value:g} {option.unit}".strip() if not isinstance(value, str) else value
+    if isinstance(value, str):
+        return value
+    if option.unit == "s" and value and value % 60 == 0:
+        return f"{value / 60:g} min"
+    return f"{value:g} {option.unit}".strip()
 
 
 def settings(device: Handheld, parent: Page) -> ListPage:

@@ -9,6 +9,7 @@ import datetime
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from exo.device import orders
 from exo.device.locale import Texts
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ def take(device: Handheld, event: dict[str, Any]) -> None:
             _notice(device, body)
     elif kind in ASKS:  # of any session: whoever is asked, this is a person's hand
         device.cards.on_event(kind, body)
+    elif kind == "ui.panel" and body.get("panel") == "device":
+        data = body.get("data")
+        if session == device.link.session and body.get("kind") == "command":
+            orders.obey(device, str(body.get("action")), data if isinstance(data, dict) else {})
     elif kind == "ui.panel":
         device.known.on_panel(body)
     elif kind == "task.updated":

@@ -20,6 +20,7 @@ from exo.models import ear, espeak
 from exo.models.audio import from_wav, to_pcm
 from exo.models.backend import ChatEvent, Finished, Listener, Scored
 from exo.models.catalog import Catalog, ModelCorrupt, Row
+from exo.models.decide import NAME as DECIDES
 from exo.models.decide import Decider, as_prompt, shaped
 from exo.models.hearing import Ear, spoken
 from exo.models.memory import rss_mb
@@ -198,7 +199,14 @@ class LocalBackend:
                     windows = _windows(self._window, row)
                     data |= {"context_window": windows[role == "aux"], "tools": row.tools}
                 out.append(data)
-        return out
+        head = {
+            "object": "model",
+            "owned_by": "local",
+            "title": "exo-decide",
+            "licence": "Apache-2.0",
+        }
+        loaded_too = {"installed": True, "loaded": self._decides is not None, "ram_mb": 8}
+        return [*out, {"id": DECIDES, "role": "decision", **head, **loaded_too}]
 
     def health(self) -> dict[str, Any]:
         now = time.monotonic()

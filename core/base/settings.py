@@ -1,4 +1,4 @@
-"""Every setting there is, as one table. A setting has a default that works with no file.
+"""Every setting there is, as one table, settings.toml. A setting has a default that works with no file.
 
 A value comes from, in this order: the environment (`EXO_` and the name in capitals, dots as
 underscores), `state/settings.toml`, the default; `Settings.origin` says which."""
@@ -26,85 +26,20 @@ class Setting:
 
     name: str
     default: Value
-    unit: str
     meaning: str
+    unit: str = ""
     low: float = -math.inf
     high: float = math.inf
     choices: tuple[str, ...] = ()
 
 
-MODES = ("auto", "hold", "tap")  # talk is held, tapped, or whichever the person does
-RISKS = ("high", "medium", "never")
-TABLE = (
-    # exod
-    Setting("deltas.join_ms", 100, "ms", "deltas are joined this long before a save", 0, 5000),
-    Setting("events.keep", 50_000, "events", "how many events stay for replay", 100, 10_000_000),
-    Setting("turn.rounds", 24, "rounds", "tool rounds in one turn at most", 1, 1000),
-    Setting("turn.retries", 3, "tries", "further tries of a model before output", 0, 10),
-    Setting("turn.silence", 120.0, "s", "a model that says nothing this long is given up", 1, 3600),
-    Setting("tool.timeout", 60.0, "s", "a tool that runs this long is given up", 1, 3600),
-    Setting(
-        "tools.ask", "high", "", "medium: any change asks; else by the policies", choices=RISKS
-    ),
-    Setting("tools.http", False, "", "whether http_request may reach the network"),
-    Setting("tools.sets", "", "", "toolsets that sessions see, with commas (empty: all)"),
-    Setting("approval.timeout", 120.0, "s", "a question unanswered this long is denied", 1, 86400),
-    Setting("hook.timeout", 5.0, "s", "a plugin's hook that takes so long is passed over", 0.1, 60),
-    Setting("plugins.off", "", "", "plugins that are not loaded, with commas"),
-    Setting(
-        "decide.providers", "local", "", "asked for decisions, in this order: local, hosted, main"
-    ),
-    Setting("decide.url", "", "", "server of /v1/systemone that `hosted` asks"),
-    Setting("decide.key", "", "", "environment variable that holds its key"),
-    Setting("decide.model", "", "", "name of its model"),
-    Setting("reply.lines", 3, "lines", "of what is known, shown in one answer at most", 1, 50),
-    Setting("reply.tokens", 200, "tokens", "length of a reply at most", 8, 8192),
-    Setting("context.tail", 12, "messages", "messages sent word for word", 2, 1000),
-    Setting("context.window", 0, "tokens", "window of a request (0: the model's)", 0, 10_000_000),
-    Setting("context.view", 6000, "tokens", "summaries in a request, at most", 64, 1_000_000),
-    Setting("context.step", 0, "leaves", "folded at once (0: 1, local models when full)", 0, 1000),
-    Setting("context.settle", 60.0, "s", "wait for summaries that another model makes", 0, 600),
-    Setting("context.live", 8, "jobs", "summaries of live talk made at once", 1, 64),
-    Setting("context.imports", 2, "jobs", "summaries of imported history made at once", 1, 64),
-    Setting("context.summaries", "model", "", "who makes summaries", choices=("model", "rules")),
-    Setting("titles.idle", 20.0, "s", "rest before a session gets its title (0: never)", 0, 86400),
-    Setting("tcp.listen", "", "", "host:port where exod serves with a token (empty: nowhere)"),
-    Setting("tcp.lan", False, "", "let tcp.listen be reached from the network, unencrypted"),
-    # exo-models
-    Setting("models.ram_mb", 700, "MB", "memory that all loaded models may use", 64, 65536),
-    Setting("models.idle", 600.0, "s", "a model unused this long is unloaded (0: never)", 0, 1e6),
-    Setting("models.window", 4096, "tokens", "context window of the language model", 512, 131072),
-    Setting("models.threads", 0, "threads", "threads a model computes with (0: all cores)", 0, 64),
-    Setting("models.queue", 8, "requests", "requests that may wait for one model", 1, 100),
-    Setting("models.prefix_mb", 128, "MB", "saved prompt prefixes may take so much disk", 0, 65536),
-    # exo-device
-    Setting("board", "sim", "", "board profile"),
-    Setting("voice.backend", "piper", "", "what speaks", choices=("piper", "espeak", "off")),
-    Setting("voice.language", "en", "", "language that is spoken to the device"),
-    Setting("voice.volume", 80, "%", "loudness of speech and sounds", 0, 100),
-    Setting("voice.mute", False, "", "speak nothing; timers still ring"),
-    Setting("sounds", "on", "", "short tones: listening, heard, a timer", choices=("on", "off")),
-    Setting("listen.mode", "auto", "", "how talk ends: auto is both", choices=MODES),
-    Setting("listen.pause", 0.9, "s", "silence that ends what was begun by a tap", 0.3, 5),
-    Setting("listen.longest", 60.0, "s", "a recording ends by itself after this", 1, 600),
-    Setting("audio.microphone", "", "", "part of the microphone's name (empty: the system's)"),
-    Setting("audio.speaker", "", "", "part of the speaker's name (empty: the system's)"),
-    Setting("screen.language", "en", "", "language of the screens", choices=("en", "de")),
-    Setting("power.warn", 15, "%", "a battery at or below this is told (0: never)", 0, 100),
-    Setting("power.critical", 5, "%", "it is told once more at this (0: never)", 0, 100),
-    Setting("power.floor", 3, "%", "the device switches off at this (0: never)", 0, 50),
-    Setting("power.off", "systemctl poweroff", "", "command that switches a board off"),
-    Setting("power.restart", "systemctl reboot", "", "command that starts a board anew"),
-    Setting("led.brightness", 0.3, "", "of the light, 0 (dark) to 1", 0, 1),
-    Setting("screen.brightness", 100, "%", "brightness of the screen", 5, 100),
-    Setting(
-        "screen.sleep", 120.0, "s", "the screen goes dark after this rest (0: never)", 0, 86400
-    ),
-    Setting("screen.text", "normal", "", "size of letters", choices=("normal", "large")),
-    Setting("screen.contrast", "normal", "", "contrast of pages", choices=("normal", "high")),
-    Setting("lock.sleep", True, "", "a PIN that is set is asked for after the screen was dark"),
-    Setting("screen.linger", 10.0, "s", "a finished reply stays on the screen this long", 1, 600),
-)
+def _rows() -> Iterator[Setting]:
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    for name, row in tomllib.loads(text).items():
+        yield Setting(name, **{**row, "choices": tuple(row.get("choices", ()))})
+
+
+TABLE = tuple(_rows())
 BY_NAME = {row.name: row for row in TABLE}
 
 

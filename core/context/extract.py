@@ -7,8 +7,10 @@ two digests can be read back and merged."""
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from exo.core.context.redact import MARK, redact
 from exo.core.protocol.schema import Message
@@ -18,40 +20,9 @@ LONGEST = 160  # characters of one lifted thing
 SCANNED = 16_000  # characters of a message that rules look at, from both ends
 MOST = 100  # things lifted out of one message: more than a summary has room for
 
-# how often each part may repeat is bounded: in a long word or line every place is a start, and without
-# bounds each of them would be followed to the end
-_UNIT = r"(?:\s?(?:%|°C|°F|[kMGT]i?B|[kMm]?[gWVAl]|kWh|m²|[kcm]?m|ms|s|min|h|rpm|Hz|€|\$|£)(?!\w))"
-_PATTERNS = [
-    r"`[^`\n]{2,160}`",
-    # programs with options: the flag tells a command from a sentence
-    r"(?m)\b[a-z][\w.-]{1,60} (?:[\w./:@-]{1,80} ){0,9}-{1,2}\w[^\n]*?"
-    r"(?=$|[,;]| and | und | et |\.(?:\s|$))",
-    r"\b\w{1,20}://[^\s<>\"')\]]+[\w/]",
-    r"(?:~|\.{1,2})?(?:/[\w@.+:-]+)+[\w/]"
-    r"|\b[\w@+-]{1,80}(?:/[\w@.+:-]{1,80}){0,9}\.[A-Za-z]\w{0,5}\b(?:::\w+)*",
-    r"(?m)\b\w*(?:Error|Exception|Warning)\b: [^\n]{3,120}?(?=$|\.(?:\s|$)|;)",
-    r"(?<=: )[a-z][^\n.:]{2,60}\([^)\n]{3,80}\)",
-    r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?\b|\b\d{1,2}\.\d{1,2}\.(?:\d{2,4})?|\b\d{1,2}[:h]\d\d\b",
-    r"\b(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])[\w-]{0,80}\w{3,80}[\w-]{0,80}\b",  # part numbers, hashes, codes
-    rf"\b\d+(?:[.,\s’']\d+)*(?:{_UNIT}|\s[^\W\d_]{{3,12}}\b)?",
-]
-_TITLE = r"(?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|M|Mme|Sr|Sra|Tante|Onkel|Aunt|Uncle)\b\.?\s"
-_WORD = r"[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:-[^\W\d_]+)?"
-_PATTERNS.append(rf"{_TITLE}(?:{_WORD}\s?){{1,3}}|\b{_WORD}(?:\s{_WORD}){{1,2}}")
-_FACTS = [re.compile(pattern) for pattern in _PATTERNS]
-# words that ask for a deed (a question is answered on the spot; a deed may stay open)
-_DEED = re.compile(
-    r"^(?:(?:please|pls|kindly|can you|could you|would you|i want you to|bitte|kannst du|könntest du"
-    r"|peux-tu|s'il te pla[iî]t|por favor|puedes)\b[\s,]*)?"
-    r"(?:write|draft|run|compare|list|send|remind|pin|undo|stop|cancel|delete|remove|fix|make|create|add"
-    r"|install|update|move|copy|rename|check|find|search|open|close|set|start|restart|build|test|show|call"
-    r"|order|buy|book|print|save|push|commit|revert|translate|summari[sz]e|calculate|convert|record|note"
-    r"|schreib\w*|erinner\w*|lösch\w*|stopp\w*|brich|mach\w*|such\w*|zeig\w*|prüf\w*|kauf\w*|bestell\w*"
-    r"|such\w*|vergleich\w*|leg\w*|stell\w*|schick\w*|öffne|nimm|annul\w*|arr[êe]t\w*|écri\w*|rappel\w*"
-    r"|envoi\w*|suppri\w*|cherch\w*|montr\w*|compar\w*|ajout\w*|réserv\w*|escrib\w*|cancel\w*|recuérd\w*"
-    r"|borra\w*|busca\w*|envía\w*|haz|para)\b",
-    re.I,
-)
+_DATA = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
+_FACTS = [re.compile(pattern) for pattern in _DATA["facts"]]
+_DEED = re.compile(_DATA["deed"], re.I)
 
 
 @dataclass(frozen=True)

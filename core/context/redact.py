@@ -6,35 +6,20 @@ Invariant: redact(redact(x)) == redact(x)."""
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 
 MARK = "[secret]"
 
-# what a person writes before a secret, in the languages of the screens and their neighbours
-_NAMED = (
-    r"pass(?:word|phrase|wd|code)?|passwort|kennwort|mot de passe|contrase(?:ñ|n)a|senha|wachtwoord"
-    r"|hasło|пароль|密码|パスワード|secret|token|api[-_ ]?key|psk|pin|puk|cvv|credentials?"
-)
+_DATA = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
 # the word, a few words between ("the PIN of the safe is"), then a sign or a verb of naming
 _ASSIGNED = re.compile(
-    rf"(?P<head>(?:{_NAMED})\b[^\s=:]{{0,12}}(?:\s+[^\s:=]+){{0,5}}?"
+    rf"(?P<head>(?:{_DATA['named']})\b[^\s=:]{{0,12}}(?:\s+[^\s:=]+){{0,5}}?"
     r"(?:\s*(?:=>|:=|=|:|：)\s*|\s+(?:is|ist|lautet|est|es|war|was)\s+))"
     r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|\S+)",
     re.I,
 )
-_WHOLE = tuple(
-    re.compile(pattern, flags)
-    for pattern, flags in (
-        (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S),
-        (r"\beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]+)?", 0),  # JSON web token
-        (r"\b(?:bearer|basic)\s+[\w.~+/=-]{8,}", re.I),
-        (r"\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])?[\w-]{16,}", re.I),
-        (r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bnpm_\w{20,}", 0),
-        (r"\bxox[a-z]-[\w-]{10,}|\bhf_\w{20,}|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}", 0),
-        (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", 0),
-        (r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)", 0),  # user:password in a URL
-        (r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b", 0),  # IBAN
-    )
-)
+_WHOLE = [re.compile(pattern) for pattern in _DATA["secrets"]]
 _CARD = re.compile(r"\b\d(?:[ -]?\d){12,18}\b")
 _LONG = re.compile(r"[\w+/=-]{32,}")
 

@@ -47,7 +47,7 @@ class Decider:
         """Answers to several questions about one state, each provider asked once. `ruled` are the rules'
         answers ("": they have none); `patience` seconds instead of the providers' own time-outs, where
         nobody waits for the answer: only then are slow providers asked. `about` goes into the record."""
-        ruled, begun = ruled or {}, time.monotonic()
+        ruled, begun, state = ruled or {}, time.monotonic(), state[:LONGEST]
         found: dict[str, Decision] = {}
         for each in mechanisms:
             said = ruled.get(each.name, "")
@@ -72,12 +72,8 @@ class Decider:
             safe = ruled.get(each.name, "") or each.safe
             answer = safe if one.abstained else each.settle(ruled.get(each.name, ""), one.answer)
             found[each.name] = one = replace(one, answer=answer, ms=spent)
-            told = {
-                "mechanism": each.name,
-                "own": each.name in MECHANISMS,
-                "state": state[:LONGEST],
-            }
-            self._record({**about, **told, **vars(one)})
+            about |= {"mechanism": each.name, "own": each.name in MECHANISMS, "state": state}
+            self._record({**about, **vars(one)})
         return found
 
     def _judged(self, mechanism: Mechanism, raw: Mapping[str, float], provider: str) -> Decision:
@@ -93,8 +89,7 @@ async def _asked(
     """What it answers; nothing when it fails or takes too long."""
     wait = patience or provider.timeout
     try:
-        asked = provider.ask(state[:LONGEST], questions, wait)
-        return await asyncio.wait_for(asked, wait)
+        return await asyncio.wait_for(provider.ask(state, questions, wait), wait)
     except (ExoError, TimeoutError, OSError):
         return {}
 

@@ -173,7 +173,7 @@ class Actions:
             self._tell("policies", gate.fault)
         self._told = gate.fault
         spent = 0
-        if found.axes.cost == "money" and gate.policy().month_cents:
+        if found.axes.cost == "money" and gate.current.month_cents:
             spent = await self._spent()
         return gate.decide(act, found, self._approvals.rules(context.session), spent)
 

@@ -19,11 +19,10 @@ from exo.core.decide.calibration import Calibration
 from exo.core.decide.decider import Decider
 from exo.core.decide.live import Decisions
 from exo.core.decide.providers import providers
-from exo.core.decide.rules import Past, Plan, plan
 from exo.core.engine.actions import Actions, Approvals
-from exo.core.engine.commands import Commands
 from exo.core.engine.erase import erase
 from exo.core.engine.loop import Loop, Rules, Turn
+from exo.core.engine.reader import Past, Plan, Reader, past
 from exo.core.engine.sessions import Sessions, Waiting, check_count, check_id, lost, new_id, spoken
 from exo.core.engine.titles import word
 from exo.core.gate.gate import Gate
@@ -41,7 +40,6 @@ from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
 from exo.core.substrate.secrets import Secrets, device_seed
-from exo.core.toolbox.builtin import Builtin
 from exo.core.toolbox.registry import Toolbox
 from exo.core.toolbox.timers import Timer, Timers
 from exo.core.toolbox.workers import call as call_plugin
@@ -87,8 +85,6 @@ class Engine:
         hook_time = settings.number("hook.timeout")
         self._registry = Registry(self.tools, Hooks(hook_time))
         self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
-        tools = Builtin(clock, self._timers, notes, settings, self._registry.channels)
-        self.plugins.builtin("builtin", tools.register)
         about = PluginCommand("plugins", "What is plugged in.", self._plugins_command)
         self._registry.commands["plugins"] = about
         cancel = PluginCommand("cancel", "Take a timer or reminder back.", self._cancel_command)
@@ -107,8 +103,6 @@ class Engine:
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
         self.context = ContextEngine(database, hub, model, settings, clock, lambda: local("aux"))
-        commands = Commands(self.sessions, hub, self.context, self._timers)
-        self.plugins.builtin("commands", commands.register)
         rules = Rules(
             settings.count("turn.rounds"),
             settings.count("turn.retries"),
@@ -137,9 +131,11 @@ class Engine:
             self._memory = self._remember(home)
             self.plugins.fallback("memory", self._memory.register)
             self.secrets = Secrets(home.state / "secrets.sealed", lambda: device_seed(home))
-        act = self._loop.act
-        made = (self.sessions.as_of, self.new_session, self.deliver, self._memory, self.secrets)
-        self.plugins.core = Core(settings, self.tools, act, *made)
+        self.plugins.core = Core(
+            *(settings, clock, self._timers, notes, self._registry.channels, self.tools),
+            *(self._loop.act, self.before, self.undo_before, self.panel, self.sessions.as_of),
+            *(self.new_session, self.deliver, self._memory, self.secrets),
+        )
         self._closing = False
         self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
         # the command `turn.send` is answered by the method `on_turn_send`
@@ -179,7 +175,7 @@ class Engine:
 
         outbox = self.sessions.outbox
         lines = self._settings.count("reply.lines")
-        more = (self._tell, self._erased, lines)
+        more = (self._tell, self._erased, lines, self._reader)
         return Provider(home, opens, outbox, said, lambda: not self._turns, *more)
 
     def _tell(self, code: str, text: str) -> None:
@@ -424,7 +420,32 @@ class Engine:
         return schema.Nothing()
 
     def _plan(self, text: str, past: Past | None) -> Plan:
-        return plan(text, self._clock.local(), past)
+        return self._reader().plan(text, self._clock.local(), past)
+
+    def _reader(self) -> Reader:
+        found = self._registry.slots.get("reader")
+        return found if isinstance(found, Reader) else Reader()
+
+    def before(self, session: str) -> Past | None:
+        """The turn before the present one."""
+        return past(self.sessions.messages(session))
+
+    def undo_before(self, session: str) -> Past | None:
+        """Take that turn back; returns it, None when there is none."""
+        messages = self.sessions.messages(session)
+        if (before := past(messages)) is None:
+            return None
+        with self._hub.commit(durable=True) as add:
+            self.sessions.undo(session, 1, self.sessions.last_turn(session))
+            kept = {message.id for message in self.sessions.messages(session)}
+            old = [m.id for m in messages if m.id in kept][:-2]  # all but this turn's own
+            self.context.forget_after(session, old[-1] if old else "")
+            self.sessions.tell(add, session)
+        return before
+
+    def panel(self, session: str, action: str, data: dict[str, Any]) -> None:
+        """A command to the device."""
+        self._hub.publish(session, schema.UiPanel("device", "command", action, data))
 
     def _run(self, turn: Turn) -> None:
         self._turns[turn.session] = turn

@@ -21,11 +21,10 @@ from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelErro
 from exo.core.context.builder import shorten
 from exo.core.context.engine import ContextEngine
 from exo.core.decide.live import Decisions
-from exo.core.decide.rules import Past, Plan
 from exo.core.engine.actions import Actions
 from exo.core.engine.calls import read_calls
-from exo.core.engine.commands import past
 from exo.core.engine.deltas import Joiner
+from exo.core.engine.reader import Past, Plan, past
 from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, title_of
 from exo.core.plugins.slots import Remembered, Slots
 from exo.core.protocol import schema

@@ -7,6 +7,7 @@ were none, the strict ones."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Collection, Mapping
@@ -49,7 +50,8 @@ class Gate:
 
     def judge(self, act: Act) -> Judgement:
         """What the judge says, or that the call is not understood."""
-        policy, judge = self.policy(), self._judge()
+        policy = self.policy()
+        judge: Judge | None = self._slots.get("judge")
         try:
             found = judge.judge(act, policy.inside) if judge else plain(act)
             return sound(found)
@@ -59,14 +61,15 @@ class Gate:
     def decide(
         self, act: Act, judgement: Judgement, granted: Collection[str] = (), spent: int = 0
     ) -> Verdict:
-        """See the function of that name."""
-        policy = self.policy()
+        """See the function of that name; by the policies as they were last read: it never waits."""
+        policy = self.current
         if self._careful():
             policy = replace(policy, ask=policy.ask | {"changes": "ask"}, cells=())
         return decide(act, judgement, policy, granted, spent)
 
-    def _judge(self) -> Judge | None:
-        return self._slots.get("judge")
+    @property
+    def current(self) -> Policy:
+        return self._policy or STRICT
 
     def policy(self) -> Policy:
         """The policies, read again when a file has changed."""
@@ -81,18 +84,16 @@ class Gate:
             return self._policy
 
     def _read(self) -> Policy:
-        self.fault, judge = "", self._judge()
+        self.fault = ""
         if self._folder is None:
             return Policy()
         try:
             policy = load(self._folder)
-            if judge is not None:
-                judge.read(self._folder)
+            if "judge" in self._slots:
+                self._slots["judge"].read(self._folder)
             return policy
         except BaseException as error:  # noqa: BLE001 - whatever is wrong with them, the gate stands
-            kept = (
-                "the ones before stay in force" if self._policy else "whatever changes a thing asks"
-            )
+            kept = "the ones before stay in force" if self._policy else "every change asks"
             self.fault = f"{error}; {kept}"
             return self._policy or STRICT
 
@@ -124,10 +125,7 @@ def doubtful(act: Act, why: str) -> Judgement:
 
 
 def _stamps(folder: Path | None) -> list[tuple[str, int, int]]:
-    try:
-        rows = [
-            (path.name, path.stat()) for path in sorted(folder.glob("*.toml") if folder else ())
-        ]
-        return [(name, stat.st_mtime_ns, stat.st_size) for name, stat in rows]
-    except OSError:
-        return []
+    with contextlib.suppress(OSError):
+        rows = [(each.name, each.stat()) for each in folder.glob("*.toml")] if folder else []
+        return sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in rows)
+    return []

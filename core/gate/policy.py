@@ -108,13 +108,10 @@ def read(path: Path, take: Callable[[dict[str, Any]], T]) -> T:
 
 def _line(text: str, why: str) -> int:
     """The line of the key or value that `why` begins with."""
-    table, _, key = why.partition(": ")[0].rpartition(".")
-    lines, at = text.splitlines(), 0
-    for word in filter(None, (table, key)):
-        wanted = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-        hits = (n for n in range(at, len(lines)) if wanted.search(lines[n].partition("#")[0]))
-        at = next(hits, at)
-    return at + 1
+    key = why.partition(": ")[0].rpartition(".")[2]
+    wanted = re.compile(rf"(?<![\w-]){re.escape(key)}(?![\w-])")
+    lines = enumerate(text.splitlines(), 1)
+    return next((n for n, line in lines if key and wanted.search(line.partition("#")[0])), 1)
 
 
 def fit(name: str, value: Any, rule: Any) -> Any:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.settings import Settings
 from exo.core.plugins.hooks import Hook, Hooks, check_name
@@ -22,8 +23,10 @@ from exo.core.protocol.schema import Call, ToolResult
 from exo.core.toolbox.registry import Context, Handler, Toolbox, ToolSpec
 
 if TYPE_CHECKING:
+    from exo.core.engine.reader import Past
     from exo.core.retrieve.provider import Provider
     from exo.core.substrate.secrets import Secrets
+    from exo.core.toolbox.timers import Timers
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what model providers accept
@@ -47,23 +50,6 @@ class Skill:
     name: str
     description: str
     path: Path
-
-
-@dataclass(frozen=True)
-class Core:
-    """What a plugin may use of the exod that it runs in: the settings in force; the toolbox, for tools that come
-    and go while it runs; `act(session, call)`, a call through hooks and approvals; `as_of(session)`, the time (ms UTC) that a fork
-    looks back to, else 0; `new_session(title)` and `deliver(session, text, key, ask)` of Engine; the record (None where none
-    is kept) and the secrets of the home."""
-
-    settings: Settings
-    tools: Toolbox
-    act: Callable[[str, Call], Awaitable[ToolResult]]
-    as_of: Callable[[str], int]
-    new_session: Callable[[str], str]
-    deliver: Callable[[str, str, str, bool], Awaitable[bool]]
-    memory: Provider | None = None
-    secrets: Secrets | None = None
 
 
 class PluginContext:
@@ -106,6 +92,10 @@ class PluginContext:
         self._add("slot", "memory", provider)
         for spec in provider.tools() if hasattr(provider, "tools") else []:
             self.register_tool(spec)
+
+    def register_reader(self, reader: Any) -> None:
+        """Take the slot `reader` (see Reader in core/engine/reader.py)."""
+        self._add("slot", "reader", reader)
 
     def register_context_engine(self, engine: Any) -> None:
         """Take the slot `context` (see ContextEngine)."""
@@ -150,6 +140,31 @@ class Channels:
             do = f"name one of: {names}" if names else "a plugin may bring one"
             raise ExoError("send a message", "there is no such channel", do, code="no_channel")
         return name, self.table[name]
+
+
+@dataclass(frozen=True)
+class Core:
+    """What a plugin may use of the exod that it runs in: settings, clock, timers, the folder of notes, channels; the
+    toolbox, for tools that come and go while it runs; `act(session, call)`, a call through gate and approvals;
+    `before` and `undo`, the turn before the present one of a session; `panel(session, action, data)`, a command to
+    the device; `as_of(session)`, the time (ms UTC) that a fork looks back to, else 0; `new_session(title)` and
+    `deliver(session, text, key, ask)` of Engine; the record (None where none is kept) and the secrets of the home."""
+
+    settings: Settings
+    clock: Clock
+    timers: Timers
+    notes: Path
+    channels: Channels
+    tools: Toolbox
+    act: Callable[[str, Call], Awaitable[ToolResult]]
+    before: Callable[[str], Past | None]
+    undo: Callable[[str], Past | None]
+    panel: Callable[[str, str, dict[str, Any]], None]
+    as_of: Callable[[str], int]
+    new_session: Callable[[str], str]
+    deliver: Callable[[str, str, str, bool], Awaitable[bool]]
+    memory: Provider | None = None
+    secrets: Secrets | None = None
 
 
 @dataclass

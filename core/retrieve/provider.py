@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import re
 import sys
 from collections.abc import Callable, Coroutine
@@ -16,12 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
-from exo.core.decide.rules import about_person
-from exo.core.decide.tongue import fold, language, moment, told
 from exo.core.engine.outbox import Outbox
+from exo.core.engine.reader import Reader
 from exo.core.plugins.registry import PluginContext, spec_of
 from exo.core.plugins.slots import Remembered
-from exo.core.retrieve.answer import KNOWN, NEAR
 from exo.core.retrieve.forget import Needles, forget, resume
 from exo.core.toolbox.registry import Context, ToolSpec
 
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EMBEDDED = 16  # texts embedded at once, between which a recall may come
+KNOWN, NEAR = 0.5, 0.1  # score of what words may mean; what is as close is asked about
 DEEP = 16  # hits where an overview is asked for
 PAUSE = 30.0  # seconds until a model that does not embed is asked again
 
@@ -50,9 +48,10 @@ class Provider:
         tell: Callable[[str, str], None],
         erased: Callable[[Needles], Coroutine[Any, Any, None]],
         lines: int = 3,
+        reader: Callable[[], Reader] = Reader,
     ) -> None:
         self._home, self._opens, self._outbox, self._said = home, opens, outbox, said
-        self._erased, self._lines = erased, lines
+        self._erased, self._lines, self._reader = erased, lines, reader
         self._quiet, self._tell = quiet, tell
         self._thread = ThreadPoolExecutor(1, "memory")
         self._memory: Memory | None = None
@@ -168,13 +167,16 @@ class Provider:
         return await self.recall(session, text, k=DEEP, budget=DEEP * 60)
 
     async def recall(self, session: str, text: str, **more: Any) -> Remembered:
+        reader = self._reader()
+        more |= {"reader": reader}
         found = await self.run(lambda memory: memory.recall(text, **more))
-        name = about_person(text, bool(found.ours or found.answer))
+        name = reader.about_person(text, bool(found.ours or found.answer))
         ids = tuple(hit.id for hit in found.hits)
         if found.answer and name:
-            return Remembered(found.block, (found.answer.id,), _told(name, found.answer))
+            quoted = reader.quoted(name, found.answer.text, found.answer.ts)
+            return Remembered(found.block, (found.answer.id,), quoted)
         block, ids = (found.block, ids) if found.hits and not found.abstain else ("", ())
-        return Remembered(block, ids, nothing=told(name, "nothing") if name else "")
+        return Remembered(block, ids, nothing=reader.told(name, "nothing") if name else "")
 
     def tools(self) -> list[ToolSpec]:
         offers = (self.tool_recall, self.tool_remember, self.tool_why, self.tool_forget)
@@ -187,7 +189,7 @@ class Provider:
     async def tool_recall(self, context: Context, query: str) -> str:
         """Search what is known about the person and what they saved."""
         found = await self.run(lambda memory: memory.recall(query, k=self._lines))
-        return found.block or told(context.language, "none_known")
+        return found.block or self._reader().told(context.language, "none_known")
 
     async def tool_remember(self, context: Context, text: str) -> str:
         """Remember something that the person said about themselves."""
@@ -201,7 +203,7 @@ class Provider:
             return memory.remember(text, channel, [source] if source else [])
 
         kept = await self.run(work)
-        return told(context.language, "remember", text=text.strip(), id=kept["id"])
+        return self._reader().told(context.language, "remember", text=text.strip(), id=kept["id"])
 
     async def tool_forget(self, context: Context, id: str) -> str:
         """Forget something for good, by its id, or by words that only one belief fits."""
@@ -212,30 +214,27 @@ class Provider:
             nodes = [h for h in memory.recall(id).hits if h.kind == "node" and h.score >= KNOWN]
             close = [h for h in nodes if h.score > nodes[0].score - NEAR]
             if not nodes:
-                raise ExoError(f"forget {id!r}", told(context.language, "none_known"))
+                raise ExoError(
+                    f"forget {id!r}", self._reader().told(context.language, "none_known")
+                )
             return close[: self._lines]
 
         found = await self.run(meant)
         if len(found) > 1:
-            lines = [told(context.language, "which"), *(f"[{h.id}] {h.text}" for h in found)]
+            lines = [
+                self._reader().told(context.language, "which"),
+                *(f"[{h.id}] {h.text}" for h in found),
+            ]
             return "\n".join(lines)
         wanted = {"id": found[0].id if found else id, "session": context.session}
         gone = (await self.query("forget", wanted))["forgotten"]
-        return told(context.language, "forgotten", count=len(gone))
+        return self._reader().told(context.language, "forgotten", count=len(gone))
 
     async def tool_why(self, id: str) -> str:
         """Say where a belief comes from."""
         found = await self.run(lambda memory: memory.why(id))
         lines = [f"{each['kind']} {each['id'][:12]}: {each['text']}" for each in found["evidence"]]
         return "\n".join([found["title"] or id, *lines])
-
-
-def _told(name: str, hit: Hit) -> str:
-    """A belief as an answer, with its day where the words count from it ("today")."""
-    if not re.search(language(name).data["expects"]["dated"], fold(hit.text)):
-        return told(name, "told", text=hit.text)
-    day = datetime.datetime.fromtimestamp(hit.ts / 1000, datetime.UTC)
-    return told(name, "told_on", text=hit.text, date=moment(day, name)["date"])
 
 
 def _embed_some(memory: Memory) -> tuple[int, int]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ModelError, ServiceError
+from exo.core.engine.reader import Reader
 from exo.core.retrieve import when
-from exo.core.retrieve.answer import choose, concerns
 from exo.core.retrieve.candidates import Candidate, Found, expand, gather, join
 from exo.core.retrieve.document import TRUST, Embedder
 from exo.core.retrieve.index import Index
@@ -64,6 +64,7 @@ class Recall:
         triggers: Triggers = (),
         scope: str = "principal",
         budget: int = 600,
+        reader: Reader | None = None,
     ) -> Recalled:
         """The `k` best hits for any text. `at` answers as of then (a date: its end; a time), `triggers` are
         (text, node id), `budget` is the tokens of the block. A model that is away or slow costs the
@@ -91,9 +92,11 @@ class Recall:
             shown = expand(index, found, fits, known, keep_old=past)
             shown.sort(key=lambda each: (not each.pinned, -each.score))
             recalled = _answer(_hits(shown, k), shown[0] if shown else None, budget)
-            chosen = choose(query, shown)
+            chosen = reader.choose(query, shown) if reader else None
             first = _hits([chosen], 1)[0] if chosen else None
-            return replace(recalled, answer=first, ours=concerns(query, shown))
+            return replace(
+                recalled, answer=first, ours=bool(reader and reader.concerns(query, shown))
+            )
         return Recalled()
 
     def _vector(self, query: str, embedder: Embedder | None, vector: Numbers) -> Numbers:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from exo.core.base.clock import Clock, SystemClock
 from exo.core.base.errors import ContextOverflow, ExoError, ModelBusy, ModelError, ModelSilent
 from exo.core.base.files import write_atomic
-from exo.core.router.anthropic import AnthropicTransport
 from exo.core.router.catalog import CHAIN, FILE, Catalog, Provider, check_routes
 from exo.core.router.cooldown import WRONG, Credential, Key, said
 from exo.core.router.model import Done, ModelEvent, Request
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     import httpx
 
 ROLES = "roles.toml"  # in state/: what models.set has set
-TRANSPORTS = {"anthropic": AnthropicTransport, "openai": OpenAiTransport}
+TRANSPORTS: dict[str, type[Transport]] = {"openai": OpenAiTransport}  # plugins may add
 LIST = 3.0  # seconds for a server's list of models
 PATIENCE = 15.0  # seconds: a route that opens within is worth waiting for
 
@@ -70,10 +69,8 @@ class Router:
             except ExoError as error:
                 self._set = {}
                 self.fault = self.fault or error
-        self._transports: dict[str, Transport] = {
-            name: TRANSPORTS[row.transport](row, state, silence, self._clock, connect)
-            for name, row in self._catalog.providers.items()
-        }
+        self._made: dict[str, Transport] = {}
+        self._parts = (state, silence, self._clock, connect)
         self._credentials: dict[tuple[str, Key], Credential] = {}
 
     async def stream(self, role: str, request: Request) -> AsyncGenerator[ModelEvent, None]:
@@ -120,7 +117,7 @@ class Router:
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         """Servers of one's own are asked what they have; for the others the catalog's rows stand, if
         there is a key. A server that does not answer has no rows."""
-        found = await asyncio.gather(*map(self._listed, self._transports.values()))
+        found = await asyncio.gather(*map(self._listed, self._transports()))
         return [row for rows in found for row in rows], dict(self._catalog.roles)
 
     def set_routes(self, role: str, routes: list[str]) -> None:
@@ -133,7 +130,7 @@ class Router:
         self._catalog.roles |= chosen
 
     async def close(self) -> None:
-        for transport in self._transports.values():
+        for transport in self._made.values():
             await transport.close()
 
     # ---- routes and credentials ------------------------------------------------------------------
@@ -145,8 +142,11 @@ class Router:
         for route in dict.fromkeys(routes):
             name, _, model = route.partition(":")
             provider = self._catalog.providers[name]
-            keys = self._present(provider)
-            if not keys:
+            transport, keys = self._transport(provider), self._present(provider)
+            if transport is None:
+                keys = []
+                closed.append(_Closed(route, f"nothing here speaks {provider.transport}"))
+            elif not keys:
                 closed.append(_Closed(route, f"no key is set in {' or '.join(provider.keys)}"))
             for key in keys:
                 credential = self._credential(provider, key)
@@ -154,8 +154,18 @@ class Router:
                     closed.append(_Closed(route, f"{key.variable} holds what no key can hold"))
                 elif wait := credential.wait(self._clock.monotonic()):
                     closed.append(_Closed(route, credential.why, wait))
-                else:
-                    yield route, self._transports[name], model, key
+                elif transport is not None:
+                    yield route, transport, model, key
+
+    def _transport(self, provider: Provider) -> Transport | None:
+        """None while no plugin has brought it."""
+        if provider.name not in self._made and provider.transport in TRANSPORTS:
+            made = TRANSPORTS[provider.transport](provider, *self._parts)
+            self._made[provider.name] = made
+        return self._made.get(provider.name)
+
+    def _transports(self) -> list[Transport]:
+        return [each for each in map(self._transport, self._catalog.providers.values()) if each]
 
     def _first(self, role: str) -> tuple[str, Transport | None, str, Key]:
         """What would be asked now, no transport where nothing can be."""

@@ -178,12 +178,17 @@ class ColourPages(Sheet):
         rows = self._rows(view, lower - self.top)
         more = len(rows) < len(view.rows)
         right = self.right - (self.m.bar if more else 0)
-        icons, inside = self._indented(view), self._inside(view)
+        icons = self._indented(view)
         y = self.top
         for number, height in rows:
             row = view.rows[number]
             self._row(
-                brush, (self.left, y, right, y + height), row, number == view.chosen, icons, inside
+                brush,
+                (self.left, y, right, y + height),
+                row,
+                number == view.chosen,
+                icons,
+                self._inside(view, row),
             )
             y += height
         if more:
@@ -400,7 +405,9 @@ class ColourPages(Sheet):
         )
         tall = usual
         if 0 <= view.chosen < total:
-            face, lines, below = self._spread(view.rows[view.chosen], self._inside(view))
+            face, lines, below = self._spread(
+                view.rows[view.chosen], self._inside(view, view.rows[view.chosen])
+            )
             if len(lines) > 1 or below:
                 low = self.f.note.height if below else 0
                 tall = max(usual, len(lines) * face.height + low + 8)
@@ -411,9 +418,9 @@ class ColourPages(Sheet):
             for number in range(first, first + count)
         ]
 
-    def _inside(self, view: View) -> int:
+    def _inside(self, view: View, row: Row) -> int:
         """Pixels that label and value of a row have together, its mark aside."""
-        return self.width - self.m.bar - 16 - (30 if any(row.icon for row in view.rows) else 0)
+        return self.width - self.m.bar - 16 - (30 if row.icon or self._indented(view) else 0)
 
     def _spread(self, row: Row, room: int) -> tuple[Face, tuple[Line, ...], bool]:
         """The chosen row's label, in small letters before it takes a second line, and whether its value

@@ -16,7 +16,8 @@ from exo.models.training.data import Clinc
 from exo.models.training.decide import intent_head
 from exo.models.training.vectors import Vectors
 
-WANTED = 0.94  # of val's sentences are to be accepted and right
+# how much of val is to be accepted and right: what is aimed at, and a standard error of val's 3,000 more
+WANTED = (0.94, 0.9443)
 OPTIONS = 77
 SAMPLE = 300
 Pick = Callable[[str, dict[str, str]], str]  # (state, options) -> the option chosen
@@ -36,21 +37,22 @@ def head_figures(path: Path) -> dict[str, float]:
         right = each.argmax(1) == clinc.numbers(part)
         return float((right & (each.max(1) >= threshold)).mean())
 
-    # the highest threshold at which enough of val is still right
-    steps = np.sort(scores("val").max(1))
-    threshold = max((each for each in steps if kept("val", each) >= WANTED), default=steps[0])
     test, truth = scores("test"), clinc.numbers("test")
     sure = softmax(test / head.temperature)
     right = test.argmax(1) == truth
-    return {
+    found = {
         "accuracy, nothing refused": float(right.mean()),
-        "in-scope accuracy": kept("test", threshold),
-        "out-of-scope recall": float((scores("oos_test").max(1) < threshold).mean()),
-        "in-scope accuracy on val": kept("val", threshold),
-        "out-of-scope recall on oos_val": float((scores("oos_val").max(1) < threshold).mean()),
         "ece": heads.ece(sure.max(1), right),
         "brier": heads.brier(sure, truth),
     }
+    steps = np.sort(scores("val").max(1))
+    for wanted in WANTED:
+        # the highest threshold at which so much of val is still right
+        threshold = max((each for each in steps if kept("val", each) >= wanted), default=steps[0])
+        none = float((scores("oos_test").max(1) < threshold).mean())
+        found[f"in-scope accuracy ({wanted} on val)"] = kept("test", threshold)
+        found[f"out-of-scope recall ({wanted} on val)"] = none
+    return found
 
 
 def unseen(path: Path, pick: Pick) -> float:

@@ -29,6 +29,7 @@ from exo.core.router.model import Done, ModelEvent, RawCall, Reasoning, Request,
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
+from exo.tools.assistant import plugin as assistant
 from exo.tools.clock import FakeClock
 from exo.tools.workbench import plugin as workbench
 
@@ -174,6 +175,7 @@ class Bench:
             server="bench",
         )
         self.engine.plugins.builtin("workbench", workbench.register)
+        self.engine.plugins.builtin("assistant", assistant.register)
         object.__setattr__(self.engine._loop._rules, "backoff", self.backoff)
         if self.calm:
             names: dict[str, Any] = {}

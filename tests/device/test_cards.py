@@ -62,7 +62,7 @@ def test_a_shorter_press_allows_nothing_and_says_so(bench: Bench, seconds: float
     ask(bench)
     hold(bench, seconds=seconds)
     assert answers(bench) == [] and bench.state == "card"
-    assert "Hold OK longer" in bench.screen
+    assert "Keep OK down" in bench.screen
 
 
 def test_a_tap_of_back_denies(bench: Bench) -> None:
@@ -252,6 +252,21 @@ def test_a_request_of_any_shape_can_be_left(bench: Bench, body: dict[str, Any]) 
     assert bench.state in ("card", "idle")
     bench.tap("back")
     assert bench.state == "idle"
+
+
+def test_nothing_hides_on_a_card(bench: Bench) -> None:
+    hidden = {"command": "ls\nrm -rf ~ #\u202e\u200bok"}
+    ask(bench, summary="ls\u202e", args=hidden)
+    page = bench.device.page
+    assert page is not None
+    text = page.aloud()
+    assert "ls<202e>" in text and "ls ¶ rm -rf ~ #<202e><200b>ok" in text
+
+
+def test_the_begin_and_the_end_of_a_long_argument_are_shown(bench: Bench) -> None:
+    ask(bench, args={"command": "echo " + "x" * 9000 + "; rm -rf ~"})
+    page = bench.device.page
+    assert page is not None and "command: echo xx" in page.aloud() and "x; rm -rf ~" in page.aloud()
 
 
 def test_a_card_waits_until_the_person_has_spoken(bench: Bench) -> None:

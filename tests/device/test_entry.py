@@ -63,7 +63,9 @@ def test_no_press_loses_the_place_or_grows_the_line_for_ever(keys: list[str]) ->
             lambda name, **_: {"letters": "abc", "letters.common": "abc"}.get(name, ".")
         )
         label = staticmethod(str)
-        fingers: Any = type("F", (), {"ok": "ok", "held": staticmethod(lambda name: 0.0)})
+        fingers: Any = type(
+            "F", (), {"ok": "ok", "single": False, "held": staticmethod(lambda name: 0.0)}
+        )
 
     entry = Entry(Device(), "x", lambda text: None)  # type: ignore[arg-type]
     entry.back = lambda: None  # type: ignore[method-assign]
@@ -136,6 +138,17 @@ def test_two_taps_are_a_double(
     fingers.press("talk")
     assert fingers.doubled("talk") is double
     assert not fingers.doubled("talk"), "asked once"
+
+
+def test_three_taps_are_a_double_and_one_more(fingers: Fingers, clock: FakeClock) -> None:
+    doubles = []
+    for _ in range(4):
+        fingers.press("talk")
+        doubles.append(fingers.doubled("talk"))
+        clock.advance(0.05)
+        fingers.release("talk")
+        clock.advance(0.05)
+    assert doubles == [False, True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ def names(raw: bytes) -> list[str]:
         (b"\x1b[A\x1b[B\x1bOC\x1b[D", ["Up", "Down", "Right", "Left"]),
         (b"\x1bOP\x1b[11~\x1b[[A", ["F1", "F1", "F1"]),
         (b"\x1bOQ\x1b[12~\x1b[[B", ["F2", "F2", "F2"]),
+        (b"\x1bOR\x1b[13~\x1b[[C", ["F3", "F3", "F3"]),
         (b"\x1b[5~\x1b[6~\x1b[3~", ["PageUp", "PageDown", "Delete"]),
         (b"\x1b[1;5Cx", ["x"]),  # a chord that nobody uses
         (b"\x1b\x1b[A", ["Escape", "Up"]),

@@ -137,9 +137,18 @@ def test_mute_is_silence_at_once_and_the_reply_can_be_read(bench: Bench) -> None
     assert [each[1] for each in bench.voice.told if each[0] == "say"][said:] in ([], [0])
     assert bench.pass_(11) == "idle"
     assert bench.device.view().muted
+    assert bench.calls("config.set") == [{"key": "voice.mute", "value": True}]
     bench.do(ev.Silence())
     assert not bench.voice.muted
     assert not bench.device.view().muted
+
+
+def test_settings_of_sound_are_followed_at_once(bench: Bench) -> None:
+    for name, value in (("voice.volume", 40), ("sounds", "off"), ("voice.mute", True)):
+        bench.device.apply(name, value)
+    assert (bench.voice.volume, bench.voice.sounds, bench.voice.muted) == (40.0, False, True)
+    bench.device.apply("voice.mute", False)
+    assert not bench.voice.muted
 
 
 def test_a_timer_rings(bench: Bench) -> None:

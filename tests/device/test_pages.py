@@ -7,6 +7,7 @@ and looked at before it is committed."""
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import math
 import os
@@ -18,6 +19,7 @@ from exo.device.display import dots, fit, unfit
 from exo.device.font import Fonts
 from exo.device.locale import FOLDER, Texts
 from exo.device.pages import Pages, Row, View
+from exo.device.settings import OPTIONS
 from exo.device.text import plain
 from PIL import Image
 
@@ -332,6 +334,37 @@ def test_hints_and_titles_fit_their_line(language: str) -> None:
     for name in ("info", "warning", "error", "timer"):
         room = 128 - 13 - canvas.length(words["notice.hint"].format(ok="OK"))
         assert canvas.length(words[f"notice.{name}"]) <= room, words[f"notice.{name}"]
+
+
+ROOM = {  # pixels that a word has, by the page on which it stands
+    "idle": (118, ("locked.hint",)),
+    "choice": (112, ("card.allow", "card.deny", "card.always", "confirm.yes", "confirm.no",
+                     "question.type", "question.later")),
+    "bottom": (128, ("entry.hint", "entry.single", "pin.hint", "pin.short", "pin.wrong", "pin.differ", "pin.wait")),
+    "title with a time": (128 - 13 - 24, ("card.title", "card.ask", "card.hold", "card.words")),
+    "title": (128 - 13, ("pin.new", "pin.again", "pin.old", "pin.lost", "due.cancel", "question.title")),
+    "title with a place": (128 - 3 - 18, ("menu", "menu.sessions", "menu.due", "menu.settings")),
+    "row": (115, ("menu.last", "menu.search", "menu.lock", "back", "sessions.new", "due.none",
+                  "search.none", "pin.change", "pin.remove", "end.restart", "end.off", "end.reset")),
+}  # fmt: skip
+PARTS = {"digits": "4", "seconds": "59:59"}
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.stem)
+def test_words_of_pages_fit_their_place(path: Path) -> None:
+    from exo.device.canvas import Canvas
+
+    canvas, texts = Canvas((128, 64), FONTS), Texts(path.stem)
+    for place, (room, names) in ROOM.items():
+        for name, key in itertools.product(names, ("key.ok", "key.talk")):
+            text = texts(name, ok=texts(key), **PARTS)
+            assert canvas.length(text) <= room, f"{name}, {place}: {text!r}"
+    for option in OPTIONS:
+        label = texts(f"set.{option.name}")
+        for value in option.values:
+            name = f"value.{option.name}.{value}"
+            shown = texts(name) if name in texts else f"{value} {option.unit}".strip()
+            assert canvas.length(label + shown) <= 120, (label, shown)
 
 
 def test_an_unknown_language_is_english() -> None:

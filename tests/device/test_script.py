@@ -209,7 +209,7 @@ wait card 20
 expect {shown}
 sleep 0.6
 press ok
-expect Hold OK longer
+expect Keep OK down
 type yes
 expect Only by button
 press back
@@ -238,6 +238,50 @@ wait thinking 5
 release ok
 wait reply 20
 expect what stands in the file
+"""
+    result = program.run(script)
+    assert result.returncode == 0, result.stderr
+    assert program.alive == []
+
+
+def test_the_pages_show_what_exod_knows(program: Program) -> None:
+    script = """
+wait idle 20
+type set a timer for 5 minutes for the tea
+wait reply 20
+press back
+press back
+wait idle 20
+expect tea
+press up
+wait menu 5
+press down
+press ok
+wait sessions 5
+expect New conversation.*timer
+press back
+press down
+press ok
+wait due 5
+expect tea.*4:|4:.*tea
+press ok
+wait confirm 5
+expect Cancel it.*tea
+hold ok
+wait due 5
+release ok
+expect Nothing is set
+press back
+press down
+press ok
+wait entry 5
+type tea
+hold ok
+wait found 5
+release ok
+expect 1/
+press ok
+expect tea
 """
     result = program.run(script)
     assert result.returncode == 0, result.stderr
@@ -335,6 +379,27 @@ wait idle 5
     assert program.alive == []
 
 
+def test_a_tap_listens_to_the_end_of_what_is_said(program: Program, recording: Path) -> None:
+    script = f"""
+wait idle 20
+press talk 100
+wait listening 5
+say {recording}
+wait thinking 20
+wait reply 30
+expect It is
+wait idle 60
+press talk 100
+sleep 1
+press talk 100
+wait notice 20
+expect I heard nothing
+"""
+    result = program.run(script)
+    assert result.returncode == 0, result.stderr
+    assert program.alive == []
+
+
 def test_a_model_server_that_dies_ends_the_turn_and_the_next_works(program: Program) -> None:
     script = """
 wait idle 20
@@ -428,3 +493,35 @@ def test_a_second_handheld_is_refused_with_the_pid_of_the_first(program: Program
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
+
+
+def test_faults_by_their_words_in_real_time(program: Program) -> None:
+    script = """
+wait idle 20
+battery 9
+wait notice 20
+press ok
+expect led low
+battery charging
+expect led idle
+sleep 2
+exod kill
+expect exod is away
+sleep 3
+type hello
+wait reply 30
+expect You said: hello
+press back
+wait idle 30
+models kill
+unplug mic
+hold talk
+wait notice 10
+expect unplugged
+release talk
+"""
+    result = program.run(script)
+    assert result.returncode == 0, result.stderr
+    assert program.alive == []
+    other = program.run("exod kill", "--no-services")
+    assert other.returncode == 1 and "did not start it" in other.stderr

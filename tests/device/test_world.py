@@ -204,6 +204,22 @@ def test_every_fault_stands_in_that_hour() -> None:
     assert set(FAULTS) <= words
 
 
+def test_a_tap_records_until_nothing_more_is_said(home: Home) -> None:
+    script = """
+    wait idle 5
+    heard what is the sea
+    press talk
+    wait listening 1
+    wait thinking 5
+    expect You said: what is the sea
+    wait idle 60
+    press talk
+    wait notice 20
+    expect nothing
+    """
+    play(home, script)
+
+
 def test_a_dark_screen_is_lit_by_what_matters(home: Home) -> None:
     script = """
     wait idle 5

@@ -95,7 +95,7 @@ def _worth(home: Home, data: str, peer: Pick | None, say: Say) -> Iterator[Figur
 
     aims = {"in-scope accuracy": "0.94", "out-of-scope recall": "0.72", "ece": "< 0.02"}
     for name, value in head_figures(Path(data)).items():
-        yield Figure(f"CLINC150 test, head: {name}", value, "", aims.get(name, ""))
+        yield Figure(f"CLINC150 test, head: {name}", value, "", aims.get(name.split(" (")[0], ""))
     say(f"{OPTIONS} bare names of intents, chosen from without labels")
     words = f"CLINC150 test, {OPTIONS} bare names:"
     # exo-decide has seen these intents in training: what it does on unseen ones stands in exo-decide.json
@@ -129,7 +129,7 @@ def _peer(say: Say) -> Pick | None:
     def pick(state: str, options: dict[str, str]) -> str:
         criteria = {name: text or name.replace("_", " ") for name, text in options.items()}
         question = {"type": "choice", "instructions": "What is wanted?", "criteria": criteria}
-        return str(decider.ask(state, {"q": question})["answers"]["q"]["choice"])
+        return str(decider.ask(state, {"q": question})["q"]["choice"])
 
     return pick
 

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from exo.core.base.clock import SystemClock
+from exo.core.base.clock import PROOF, SystemClock
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.plugins import PluginContext
@@ -30,9 +30,7 @@ def register(ctx: PluginContext) -> None:
         return result.text
 
     async def start() -> None:
-        clock = SystemClock(
-            *([os.environ["EXO_CLOCK_PROOF"]] if "EXO_CLOCK_PROOF" in os.environ else [])
-        )
+        clock = SystemClock(os.environ.get(PROOF))
         kept["tasks"] = tasks = Scheduler(home.state / "tasks.sqlite", clock, core.deliver, wake)
         kept["loop"] = asyncio.create_task(tasks.run())
 

@@ -184,3 +184,24 @@ def test_every_key_reaches_the_policy(place: Place, monkeypatch: Any) -> None:
     assert policy.overrides == {"tool:a": "ask", "host:nas.local": "log"}
     assert policy.folders == (f"{place.cwd}/d",) and policy.inside == ("/x",)
     assert (policy.month_cents, policy.longest, policy.never) == (5, 3, ("a",))
+
+
+@pytest.mark.timeout(60)
+def test_a_judge_that_hangs_while_it_reads_keeps_nobody_who_decides(place: Place) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow(Judge):
+        def read(self, policies: Path) -> None:
+            entered.set()
+            leave.wait(50)
+
+    place.slots["judge"] = Slow()
+    act = Act("t", {}, str(place.cwd))
+    thread = threading.Thread(target=lambda: place.gate.judge(act))
+    thread.start()
+    assert entered.wait(50)
+    found = Judgement((Part(Axes(), "x", "x"),))
+    assert place.gate.decide(act, found).outcome == "ask"  # strict until they are read
+    leave.set()
+    thread.join(50)
+    assert place.gate.decide(act, found).outcome == "log"

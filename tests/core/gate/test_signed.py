@@ -271,3 +271,21 @@ def test_money_is_counted_by_the_record(exo: Exo) -> None:
     exo.stop()
     assert [each.get("cents") for each in exo.record("action")] == [400] * 4
     assert exo.record("action")[2]["rule"] == "budget: 800 of 1000 cents are spent"
+
+
+def test_policies_broken_at_the_start_are_strict_and_told_of(exo: Exo) -> None:
+    policies = exo.home.store / "policies"
+    policies.mkdir(parents=True, exist_ok=True)
+    (policies / "gate.toml").write_text("[ask]\npublic = 'perhaps'\n")
+    exo.exod()
+    session = exo.session()
+    assert [exo.say(session, command, "deny")[0] for command in ("ls", "touch x")] == [0, 1]
+    assert not (exo.cwd / "x").exists()
+    told = []
+    for event in exo.client.events(0):
+        if event["type"] == "notice":
+            told.append(event["body"])
+        if event["type"] == "turn.completed" and len(told):
+            break
+    assert [each["code"] for each in told] == ["policies"]
+    assert "policies/gate.toml:2:" in told[0]["text"] and "asks" in told[0]["text"]

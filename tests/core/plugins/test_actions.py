@@ -602,14 +602,14 @@ def test_keys_and_state_are_closed_to_tools(processes_home: Home) -> None:
     assert not done["ok"] and "closed to tools" in done["text"]
     rows = client.call("command.run", name="plugins")["result"]["plugins"]
     assert {row["name"]: row["state"] for row in rows} == {
-        "builtin": "loaded",
         "decide": "loaded",
-        "commands": "loaded",
+        "assistant": "loaded",
         "memory": "loaded",
         "gate": "loaded",
         "workbench": "loaded",
         "agent": "loaded",
         "tasks": "loaded",
+        "providers": "loaded",
         "good": "loaded",
         "bad": "failed",
     }

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exo.core.router.anthropic import AnthropicTransport, layout
 from exo.core.router.catalog import Catalog
 from exo.core.router.model import Request
 from exo.tools.clock import FakeClock
+from exo.tools.providers.anthropic import AnthropicTransport, layout
 
 
 def user(text: str) -> dict[str, Any]:

@@ -25,8 +25,11 @@ from exo.core.base.errors import (
 from exo.core.router.catalog import Catalog
 from exo.core.router.cooldown import retry_after
 from exo.core.router.model import Done, Request, Text
-from exo.core.router.router import Router
+from exo.core.router.router import TRANSPORTS, Router
 from exo.tools.clock import FakeClock
+from exo.tools.providers.anthropic import AnthropicTransport
+
+TRANSPORTS.setdefault("anthropic", AnthropicTransport)  # as the plugin does
 
 ASKED = Request([{"role": "user", "content": "Hello"}], cache_key="s1")
 OK = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'

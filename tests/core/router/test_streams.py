@@ -13,13 +13,13 @@ from typing import Any
 import httpx
 import pytest
 from exo.core.base.errors import ModelError
-from exo.core.router.anthropic import AnthropicTransport
 from exo.core.router.catalog import Catalog
 from exo.core.router.cooldown import Key
 from exo.core.router.model import Done, Reasoning, Request, Text
 from exo.core.router.openai import OpenAiTransport
 from exo.core.router.wire import Transport
 from exo.tools.clock import FakeClock
+from exo.tools.providers.anthropic import AnthropicTransport
 
 STREAMS = Path(__file__).with_name("streams")
 EXPECTED: dict[str, dict[str, Any]] = json.loads((STREAMS / "expected.json").read_text())

@@ -17,6 +17,7 @@ from exo.core.gate.axes import Act, Axes, Judgement, Part
 from exo.core.router.model import Done, ModelEvent, RawCall, Request, Text
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
+from exo.tools.assistant import plugin as assistant
 from exo.tools.clock import FakeClock
 from exo.tools.workbench import plugin as workbench
 
@@ -93,6 +94,7 @@ class Bench:
             server="bench",
         )
         self.engine.plugins.builtin("workbench", workbench.register)
+        self.engine.plugins.builtin("assistant", assistant.register)
         self.engine._registry.slots["judge"] = Calm()
         self.work = work
         self.sessions = self.engine.sessions

@@ -12,8 +12,8 @@ from typing import Any, get_args
 import pytest
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError
-from exo.core.decide.when import read_time
 from exo.core.toolbox.schedule import Repeat, following
+from exo.tools.assistant.when import read_time
 from exo.tools.clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st

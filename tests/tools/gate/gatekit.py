@@ -1,6 +1,26 @@
 """Calls of the shell with what becomes of them: quiet (allow or log) or stopped (ask or deny)."""
 
 QUIET = r"""
+mongodump --out dump
+nmcli device status
+gsettings get org.gnome.desktop.interface gtk-theme
+iptables -L -n
+hdparm -I /dev/sda
+doctl compute droplet list
+flux get all
+argocd app diff web
+restic snapshots
+python3 -c 'from pathlib import Path; print(sorted(Path(".").glob("*.py")))'
+git clean -fdn
+git push -n -v --tags origin HEAD:main
+apt-get -s dist-upgrade
+curl -sG https://example.org/api --data-urlencode 'q=DELETE statement'
+rm -rf "$(pwd)/build"
+rm -rf ${TMPDIR:-/var/tmp}/exo-x
+foo-bar --version
+service ssh status
+docker cp web:/var/log/app.log .
+aws s3 cp s3://bucket/a.txt .
 ls -la
 pwd; date; whoami
 cat README.md | head -20
@@ -274,6 +294,35 @@ gh api repos/a/b
 """
 
 STOPPED = r"""
+doctl compute droplet delete 1
+heroku config:get SECRET
+ollama push me/x
+crane copy a/b c/d
+mkdocs gh-deploy
+idf.py flash
+chezmoi apply
+kubectl exec pod rm -rf /data --help
+kubectl delete pod x --dry-run=none
+cargo yank --version 1.0.0
+iptables -L -F
+hdparm -t --security-erase x /dev/sda
+service nginx stop
+nmcli con down home
+: > README.md
+rm -rf "$(pwd)"
+cd / && rm -rf "$(pwd)/home"
+rm -rf ${UNSET:-/}x
+npm exec -- rm -rf src
+curl -sG https://example.org --data-urlencode q@notes.txt
+ffmpeg -i a.mp4 ../b.mp4
+pandoc a.md -o ../x.pdf
+declare -p
+kill $(curl https://example.org)
+python3 -c 'from os import remove as r; r("a")'
+python3 -c 'import pathlib; pathlib.Path.replace("a", "b")'
+python3 -c 'import glob; glob.os.system("x")'
+sqlite3 app.db ".dump; delete from a"
+cat /etc/NetworkManager/system-connections/x
 env
 printenv | sort
 rm -rf /
@@ -682,7 +731,6 @@ sqlite3 a.db '.output /home/pi/.bashrc'
 redis-cli del x
 redis-cli -h h flushdb
 mongosh --eval 'db.x.drop()'
-mongodump --uri mongodb://db.example.org/x
 pg_dump app > ../x.sql
 dropdb app
 npm publish --access public

@@ -119,3 +119,79 @@ def test_allow_always_holds_for_the_same_shape_alone(bench: Bench) -> None:
     odd = bench.bash("unheard_of a")
     assert bench.bash("unheard_of a", granted=(odd.grant,)).outcome == "log"
     assert bench.bash("unheard_of b", granted=(odd.grant,)).outcome == "ask"
+
+
+@pytest.mark.parametrize(
+    ("command", "outcome"),
+    [
+        ("cat ../diary/a.md", "ask"),
+        ("cat ~/diary/a.md", "ask"),
+        ("ls ~/diary", "ask"),
+        ("cd ~/diary && ls", "ask"),
+        ("grep -rn x ~", "ask"),
+        ("cp -r .. /tmp/all", "ask"),
+        ("tar cz ~/diary | wc -c", "ask"),
+        ("find ~ -name '*.md' -exec cat {} +", "ask"),
+        ("echo hi > ~/diary/a.md", "ask"),
+        ("ls ~", "allow"),
+        ("ls", "allow"),
+        ("cat notes.md", "allow"),
+        ("echo diary", "allow"),
+    ],
+)
+def test_a_private_folder_is_asked_about(bench: Bench, command: str, outcome: str) -> None:
+    (bench.user / "diary").mkdir()
+    bench.write("scopes.toml", "[private]\nfolders = ['~/diary']\n")
+    verdict = bench.bash(command)
+    assert verdict.outcome == outcome, verdict
+    assert not verdict.grant
+    if outcome == "ask" and verdict.rule.startswith("private"):
+        bench.write("scopes.toml", "")
+        assert bench.bash(command).outcome != "deny"
+
+
+def test_a_private_folder_in_other_tools(bench: Bench) -> None:
+    (bench.user / "diary").mkdir()
+    (bench.cwd / "link").symlink_to(bench.user / "diary")
+    bench.write("scopes.toml", "[private]\nfolders = ['~/diary']\n")
+    for path in ("../diary/a", "link/a"):
+        assert bench.check("read_file", {"path": path}).outcome == "ask"
+        assert bench.check("search_files", {"pattern": "x", "path": path}).outcome == "ask"
+    assert bench.check("list_dir", {"path": "link"}).outcome == "ask"
+    assert bench.check("list_dir", {"path": "."}).outcome == "allow"
+
+
+def test_the_doctor_names_file_and_line(bench: Bench) -> None:
+    from exo.tools.doctor import _policies
+
+    assert _policies(bench.home).state == "ok"
+    bench.write("gate.toml", "[ask]\n\npublic = 'perhaps'\n")
+    found = _policies(bench.home)
+    assert found.state == "fault" and "policies/gate.toml:3:" in found.what and found.mend
+    bench.write("gate.toml", "")
+    bench.write("programs.toml", "[program.x]\notherwise = 'nothing'\n")
+    assert "policies/programs.toml:2:" in _policies(bench.home).what
+
+
+@pytest.mark.parametrize(
+    ("command", "cents"),
+    [
+        ("stripe charges create --amount 500", 500),
+        ("stripe charges create --amount=500 --currency eur", 500),
+        ("stripe charges create --currency eur", None),
+        ("stripe charges create --amount 5; stripe charges create --amount 6", None),
+        ("ls", None),
+    ],
+)
+def test_what_a_payment_costs(bench: Bench, command: str, cents: int | None) -> None:
+    assert bench.judge.judge(bench.act("bash", {"command": command})).cents == cents
+
+
+def test_what_a_request_pays(bench: Bench) -> None:
+    args = {
+        "method": "POST",
+        "url": "https://api.stripe.com/v1/charges",
+        "body": '{"amount": 12.50}',
+    }
+    found = bench.judge.judge(bench.act("http_request", args))
+    assert found.cents == 1250 and found.axes.cost == "money"

@@ -21,9 +21,8 @@ from typing import Any
 
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
-from exo.core.decide.rules import Plan, plan
-from exo.core.decide.tongue import NAMES, told
 from exo.core.engine.engine import Engine
+from exo.core.engine.reader import Plan
 from exo.core.engine.sessions import open_database
 from exo.core.protocol import schema
 from exo.core.retrieve.memory import Memory
@@ -31,6 +30,8 @@ from exo.core.router.model import Request, Text
 from exo.core.router.router import Router
 from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
+from exo.tools.assistant.rules import plan
+from exo.tools.assistant.tongue import NAMES, told
 from exo.tools.bench import Figure, Say, machine
 from exo.tools.benches.quality import MiniLM
 from exo.tools.clock import FakeClock

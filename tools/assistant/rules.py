@@ -8,44 +8,19 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
-from exo.core.decide.tongue import NAMES, Language, fold, language
-from exo.core.decide.when import When, parse
+from exo.core.engine.reader import Call, Kind, Past, Plan
+from exo.tools.assistant.tongue import NAMES, Language, fold, language
+from exo.tools.assistant.when import When, parse
 
-Kind = Literal["command", "note", "question", "chat"]
-Call = tuple[str, dict[str, Any]]
 LONGEST = 400  # letters of a command
 _OWN_WORDS = (
     "note",
     "remember",
     "forget",
 )  # what follows is kept as it was said, with its question mark
-
-
-@dataclass(frozen=True)
-class Past:
-    """A turn that was: what was said, what was done for it, what was answered."""
-
-    said: str
-    calls: Sequence[Call] = ()
-    reply: str = ""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """`calls` are tools to run before, and instead of, asking a language model; `said` is an answer that
-    needs neither; `query` is what was meant where the words alone do not say it; `language` is that of a
-    command."""
-
-    kind: Kind
-    calls: list[Call] = field(default_factory=list)
-    said: str = ""
-    query: str = ""
-    language: str = "en"
 
 
 _QUESTION = re.compile(
@@ -60,7 +35,7 @@ def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
     line = " ".join(text.split())
     if len(line) > LONGEST:
         return Plan("chat")
-    from exo.core.decide.follow import follow
+    from exo.tools.assistant.follow import follow
 
     for name in NAMES:
         if found := command(line, language(name), now):
@@ -99,22 +74,17 @@ def _rules(tongue: Language) -> list[tuple[dict[str, Any], re.Pattern[str]]]:
 def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     """The command that `line` is in this language."""
     low, polite = fold(line), tongue.data["polite"]
-    before = re.match(polite["before"], low)
-    start = before.end() if before else 0
+    after = polite["after"] + "$"
+    start = len(low) - len(re.sub(f"^{polite['before']}", "", low))
     line, low = line[start:], low[start:]
-    low = _without(low, polite["after"])
-    asked = _without(low.rstrip("?.! "), polite["after"])
+    low = re.sub(after, "", low)
+    asked = re.sub(after, "", low.rstrip("?.! "))
     for row, form in _rules(tongue):
         if found := form.fullmatch(low if row["tool"] in _OWN_WORDS else asked):
             kind: Kind = row.get("kind", "command")
             return Plan(kind, [_call(row, found, line, tongue)], language=tongue.name)
-    line = line[: len(low)]
-    return _timer(line, low, tongue) or _reminder(line, low, tongue, now)
-
-
-def _without(low: str, end: str) -> str:
-    found = re.search(end + "$", low)
-    return low[: found.start()] if found else low
+    line = line[: len(asked)]
+    return _timer(line, asked, tongue) or _reminder(line, asked, tongue, now)
 
 
 def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language) -> Call:
@@ -132,10 +102,11 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
             args["value"] = min(100, round(value if whole else value * 10))
         else:
             args[name] = word
+    if fold(args.get("label", "")).startswith(tongue.data["follow"]["last"]):
+        args = {"which": "last", "what": args["what"]}
     if "what" in args:
-        args["what"] = (
-            "timer" if fold(args["what"]) in tongue.data["timer"]["names"] else "reminder"
-        )
+        timers = tongue.data["timer"]["names"]
+        args["what"] = "timer" if fold(args["what"]) in timers else "reminder"
     if row["tool"] == "remember":  # a sentence of its own
         args["text"] = args["text"][:1].upper() + args["text"][1:]
     return row["tool"], args
@@ -188,7 +159,10 @@ def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> 
         ):
             continue
         wakes = form in rows["alarm"]  # in the morning, unless more was said
-        when = parse(f"{before} {body}".strip(), now, tongue.name, twelve=not wakes)
+        whole = [f"{before} {body}".strip(), *[tongue.data["follow"]["at"] + body] * wakes]
+        when = next(
+            filter(None, (parse(each, now, tongue.name, not wakes) for each in whole)), None
+        )
         if when is None:
             if wakes and tongue.pattern("{span}").fullmatch(fold(body)):
                 args = timer_args(tongue.seconds(fold(body)), tongue.say["alarm"])

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import dateparser
 import pytest
-from exo.core.decide.tongue import NAMES, fold, language
-from exo.core.decide.when import parse
+from exo.tools.assistant.tongue import NAMES, fold, language
+from exo.tools.assistant.when import parse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from exo.core.decide.rules import Past, about_person, plan
+from exo.core.engine.reader import Past
+from exo.tools.assistant.rules import about_person, plan
 from exo.tools.clock import FakeClock
 
 NOW = datetime.datetime(2026, 11, 30, 15, 0, tzinfo=datetime.UTC)  # a Monday

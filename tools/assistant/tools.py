@@ -4,21 +4,21 @@ a plugin's. Tools that work on the machine (files, shell, web) are a plugin."""
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.files import make_folder, write_atomic
-from exo.core.base.settings import Settings
-from exo.core.decide.tongue import fold, moment, told
-from exo.core.decide.when import read_time
 from exo.core.plugins.registry import Channels, PluginContext
 from exo.core.toolbox import schedule
 from exo.core.toolbox.registry import HIDDEN, Context
 from exo.core.toolbox.timers import Timer, Timers
 from exo.core.toolbox.workers import call
+from exo.tools.assistant.tongue import fold, moment, told
+from exo.tools.assistant.when import read_time
 
 Seconds = Annotated[float, {"minimum": 1, "maximum": 30 * 24 * 3600}]
 When = Annotated[str, {"description": "18:30, tomorrow 9:00, or an ISO date and time"}]
@@ -31,7 +31,6 @@ class Builtin:
     clock: Clock
     timers: Timers
     notes: Path
-    settings: Settings
     channels: Channels
 
     def register(self, ctx: PluginContext) -> None:

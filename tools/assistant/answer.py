@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from exo.core.decide.tongue import Language, fold, language
 from exo.core.retrieve.candidates import Candidate
 from exo.core.retrieve.document import TRUST
 from exo.core.retrieve.words import plain, sought, tongue
+from exo.tools.assistant.tongue import Language, fold, language
 
 ENOUGH = 0.8  # score of a belief that answers by itself (README.md says how it was found)
 NEAR = 0.1  # what is so close to the best may answer in its place

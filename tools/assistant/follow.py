@@ -7,9 +7,10 @@ import datetime
 import re
 from dataclasses import dataclass, replace
 
-from exo.core.decide import rules
-from exo.core.decide.tongue import Language, fold
-from exo.core.decide.when import parse
+from exo.core.engine.reader import Call, Past, Plan
+from exo.tools.assistant import rules
+from exo.tools.assistant.tongue import Language, fold
+from exo.tools.assistant.when import parse
 
 _MARK = re.compile(r"\[([\w-]{6,})[^\]]*\]")
 _LINE = re.compile(r"\d\. |\[")  # what a list that was answered consists of
@@ -17,9 +18,7 @@ _PREFIX = re.compile(r"(?:for|to|auf|de) ")
 _DONE = ("timer", "reminder", "remember", "forget")
 
 
-def follow(
-    line: str, tongue: Language, now: datetime.datetime, past: rules.Past
-) -> rules.Plan | None:
+def follow(line: str, tongue: Language, now: datetime.datetime, past: Past) -> Plan | None:
     """The plan for `line` after `past`; None where it does not go on from it."""
     turn = _Turn(line.strip(" .!¿¡"), tongue, now, past)
     return turn.answer() or turn.change() or turn.choose() or turn.also()
@@ -30,9 +29,9 @@ class _Turn:
     line: str
     tongue: Language
     now: datetime.datetime
-    past: rules.Past
+    past: Past
 
-    def answer(self) -> rules.Plan | None:
+    def answer(self) -> Plan | None:
         """To a question that was asked back."""
         say = self.tongue.say
         if self.past.reply not in (say["how_long"], say["when"]):
@@ -40,13 +39,13 @@ class _Turn:
         begun = self.past.said.rstrip(".!? ")
         return rules.command(f"{begun} {self.line}", self.tongue, self.now)
 
-    def change(self) -> rules.Plan | None:
+    def change(self) -> Plan | None:
         """What was done last is taken back, done otherwise, or once more."""
         done = [call for call in self.past.calls if call[0] in _DONE]
         if not done:
             return None
         name, args = done[-1]
-        back: rules.Call = ("cancel", {"what": name, "which": "last"})
+        back: Call = ("cancel", {"what": name, "which": "last"})
         marks = _MARK.findall(self.past.reply)
         if name == "remember" and marks:
             back = ("forget", {"id": marks[-1]})
@@ -61,7 +60,7 @@ class _Turn:
             return self._plan(call)
         return None
 
-    def choose(self) -> rules.Plan | None:
+    def choose(self) -> Plan | None:
         """One of the lines that were answered."""
         lines = [each for each in self.past.reply.splitlines() if _LINE.match(each)]
         found = self._said("nth")
@@ -79,9 +78,9 @@ class _Turn:
             return self._plan(("forget", {"id": mark[1]}))
         if name == "cancel":
             return self._plan(("cancel", args | {"number": numbers[0]}))
-        return rules.Plan("question", said=chosen, language=self.tongue.name)
+        return Plan("question", said=chosen, language=self.tongue.name)
 
-    def also(self) -> rules.Plan | None:
+    def also(self) -> Plan | None:
         """The question of before about something else."""
         found, said = self._said("also"), self.past.said
         if found is None:
@@ -95,16 +94,16 @@ class _Turn:
                 meant = said[: old.start("old")] + rest + said[old.end("old") :]
                 meant = re.sub(r"\b(\w+) \1\b", r"\1", meant)  # "of" stands in both
                 again = rules.command(meant, self.tongue, self.now)
-                return again or rules.Plan("question", query=meant, language=self.tongue.name)
+                return again or Plan("question", query=meant, language=self.tongue.name)
         return None
 
     def _said(self, form: str) -> re.Match[str] | None:
         return re.fullmatch(self.tongue.data["follow"][form], fold(self.line))
 
-    def _plan(self, *calls: rules.Call) -> rules.Plan:
-        return rules.Plan("command", list(calls), language=self.tongue.name)
+    def _plan(self, *calls: Call) -> Plan:
+        return Plan("command", list(calls), language=self.tongue.name)
 
-    def _again(self, done: rules.Call, said: str) -> rules.Call | None:
+    def _again(self, done: Call, said: str) -> Call | None:
         """What was done, with another time."""
         name, args = done
         said = _PREFIX.sub("", said, count=1)

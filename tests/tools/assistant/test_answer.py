@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from exo.core.base.client import Client
 from exo.core.base.home import Home
-from exo.core.retrieve.answer import choose, concerns
 from exo.core.retrieve.candidates import Candidate
 from exo.core.retrieve.document import Document
 from exo.core.services import Supervisor
+from exo.tools.assistant.answer import choose, concerns
 
 
 def belief(text: str, score: float = 0.9, ts: int = 0) -> Candidate:

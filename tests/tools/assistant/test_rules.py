@@ -6,9 +6,9 @@ import datetime
 from typing import Any
 
 import pytest
-from exo.core.decide import rules
-from exo.core.decide.rules import Plan
-from exo.core.toolbox.builtin import duration
+from exo.core.engine.reader import Plan
+from exo.tools.assistant import rules
+from exo.tools.assistant.tools import duration
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

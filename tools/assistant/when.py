@@ -15,8 +15,8 @@ from datetime import timedelta
 from functools import lru_cache
 
 from exo.core.base.errors import ExoError
-from exo.core.decide.tongue import NAMES, Language, fold, language
 from exo.core.toolbox.schedule import following
+from exo.tools.assistant.tongue import NAMES, Language, fold, language
 
 FAR = 9000  # the last year; past 9999 there are no dates to count on with
 MORNING = 9 * 60  # minutes of the day that a mere date means
