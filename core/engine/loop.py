@@ -147,11 +147,15 @@ class Loop:
             said = "\n".join(result.text for result in results)
             self._store(turn, Message(new_id(), "assistant", said))
             return "end"
-        deep = False
-        if self._decisions is not None:
-            question, deep = await self._decisions.read(turn.session, turn.id, turn.text)
+        recall = self._slots.recall(turn.session, turn.text)
+        if self._decisions is None:
+            turn.recalled = await recall
+        else:  # both want the same vector: side by side they cost little more than one
+            read = self._decisions.read(turn.session, turn.id, turn.text)
+            (question, deep), turn.recalled = await asyncio.gather(read, recall)
             turn.kind = "question" if question else plan.kind
-        turn.recalled = await self._slots.recall(turn.session, turn.text, deep)
+            if deep:
+                turn.recalled = await self._slots.recall(turn.session, turn.text, deep)
         if turn.recalled.answer and turn.kind == "question":
             self._store(turn, Message(new_id(), "assistant", turn.recalled.answer))
             return "end"
