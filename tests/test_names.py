@@ -12,7 +12,9 @@ import pytest
 
 ROOMS = ("core/", "models/", "board/", "device/")
 TEXTS_OF_OTHERS = ("device/fonts/LICENSE", "board/fonts/LICENSE")  # the law wants their names
-INVENTED = ("models/training/seed/",)  # calls to judge, with addresses that are reserved for documents
+INVENTED = (
+    "models/training/seed/",
+)  # calls to judge, with addresses that are reserved for documents
 CATALOGS = ("models/models.toml", "core/router/catalog.toml")  # rows with an address
 # hosts that stand in a reference to a document; nothing is fetched from them
 DOCUMENTS = {"www.sqlite.org", "sqlite.org", "json-schema.org", "example.com", "example.org"}
