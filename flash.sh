@@ -25,6 +25,11 @@ usage: ./flash.sh run [ARGS]           set up, then start the simulated handheld
        ./flash.sh test [--slow] [ARGS] set up, then check the code and run the tests
                                        (with ARGS: pytest alone, with ARGS; --slow: the slow ones too)
        ./flash.sh setup                set up alone: .venv, llama.cpp, the default models
+       ./flash.sh wheels               make llama.cpp for a 64-bit board here (into dist/wheels)
+       ./flash.sh install [--dry-run] [--root DIR]
+                                       make this board a companion: user, services, start at boot
+       ./flash.sh uninstall [--dry-run] [--root DIR]
+                                       take that away; what it knows and the models stay
        ./flash.sh help                 this text
 TEXT
 }
@@ -170,6 +175,15 @@ has_compiler() {
   command -v "${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null
 }
 
+# spidev has no wheel: a board compiles its one page of C.
+compiles_spidev() {
+  local base=$python
+  "$base" -c 'import spidev' 2>/dev/null && return
+  "$base" -c '' 2>/dev/null || base=$(find_python) || return 0 # what is missing is told already
+  command -v "${CC:-cc}" >/dev/null || return
+  "$base" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
+}
+
 # Fill `packages` and `wanting` with what this machine lacks.
 look() {
   packages=() wanting=()
@@ -186,6 +200,9 @@ look() {
   fi
   if ! has_compiler && [[ -z $(built_wheel) ]]; then
     wanting+=("a C++ compiler") packages+=(build-essential)
+  fi
+  if [[ $(uname -m) == aarch64 ]] && ! compiles_spidev; then
+    wanting+=("a C compiler with Python's headers") packages+=(gcc libc6-dev python3-dev)
   fi
   if ! command -v espeak-ng >/dev/null; then wanting+=(espeak-ng) packages+=(espeak-ng); fi
   if ! has_sound; then wanting+=(PortAudio) packages+=(libportaudio2); fi
@@ -310,10 +327,12 @@ llama_flags=(
   -DLLAMA_BUILD_SERVER=OFF -DLLAMA_OPENSSL=OFF -DGGML_OPENMP=OFF
   -DLLAMA_ALL_WARNINGS=OFF -DGGML_ALL_WARNINGS=OFF
 )
+here_flags=("${llama_flags[@]}") # for a machine like this one
 # ggml's AMX kernels die of a general protection fault in some virtual machines that announce AMX.
 if [[ $(uname -m) == x86_64 ]]; then
-  llama_flags+=(-DCMAKE_C_FLAGS=-mno-amx-int8 -DCMAKE_CXX_FLAGS=-mno-amx-int8)
+  here_flags+=(-DCMAKE_C_FLAGS=-mno-amx-int8 -DCMAKE_CXX_FLAGS=-mno-amx-int8)
 fi
+carried=$root/dist/wheels # wheels for boards, made by `./flash.sh wheels`
 plain=$cache/wheels/plain # is there once a build for this very processor has crashed: build a plain one
 llama_version() { sed -n 's/.*"llama-cpp-python==\([^"]*\)".*/\1/p' "$root/pyproject.toml"; }
 
@@ -321,7 +340,7 @@ llama_version() { sed -n 's/.*"llama-cpp-python==\([^"]*\)".*/\1/p' "$root/pypro
 llama_key() {
   {
     llama_version
-    echo "${llama_flags[*]}"
+    echo "${here_flags[*]}"
     if [[ -e $plain ]]; then echo plain; fi
     uname -m
     grep -m4 -E '^(flags|Features|CPU implementer|CPU part)' /proc/cpuinfo | sort -u || true
@@ -330,13 +349,21 @@ llama_key() {
 built_wheel() {
   local file
   for file in "$cache/wheels/$(llama_key)"/*.whl; do
+    if [[ -f $file ]]; then
+      echo "$file"
+      return
+    fi
+  done
+  # one that `./flash.sh wheels` made elsewhere and that was copied along with this checkout
+  if [[ -e $plain ]]; then return; fi
+  for file in "$carried/llama_cpp_python-$(llama_version)-"*"linux_$(uname -m).whl"; do
     if [[ -f $file ]]; then echo "$file"; fi
   done
 }
 
-build_llama() { # build_llama KEY
-  local work=$cache/build/$1 version jobs memory_mb began=$SECONDS native=ON
-  if [[ -e $plain ]]; then native=OFF; fi
+build_llama() { # build_llama KEY FLAGS...
+  local key=$1 work=$cache/build/$1 version jobs memory_mb began=$SECONDS
+  shift
   version=$(llama_version)
   room_for 900 "$cache" "build llama.cpp"
   mkdir -p "$work/tmp" "$work/out" "$cache/wheels"
@@ -356,19 +383,20 @@ build_llama() { # build_llama KEY
   say "building llama-cpp-python $version with $jobs jobs (about 4 minutes of one core each)"
   # A folder of source and objects that stays where it is lets ninja go on after an interruption.
   TMPDIR=$work/tmp CMAKE_BUILD_PARALLEL_LEVEL=$jobs \
-    CMAKE_ARGS="${llama_flags[*]} -DGGML_NATIVE=$native -DCMAKE_PROJECT_llama.cpp_INCLUDE=$work/only-llama.cmake" \
+    CMAKE_ARGS="$* -DCMAKE_PROJECT_llama.cpp_INCLUDE=$work/only-llama.cmake" \
     logged llama "$python" -m pip wheel --disable-pip-version-check -v --no-deps --wheel-dir "$work/out" \
     -C build-dir="$work/objects" -C build.targets=llama \
     -C 'wheel.exclude=/lib/**;/include/**;/bin/**;*.so.*.*.*' "$work/source" || return 1
-  rm -rf "$cache/wheels/$1"
-  mv "$work/out" "$cache/wheels/$1" || return 1
+  rm -rf "$cache/wheels/$key"
+  mv "$work/out" "$cache/wheels/$key" || return 1
   rm -rf "$work"
   say "built in $((SECONDS - began)) s"
 }
 
 step_llama() {
   begin "llama.cpp, built for this processor"
-  local key wheel
+  local key wheel native=ON
+  if [[ -e $plain ]]; then native=OFF; fi
   key=$(llama_key)
   if marked llama "$key"; then
     say "here"
@@ -381,7 +409,7 @@ step_llama() {
       say "left out: no C++ compiler"
       return
     fi
-    if ! build_llama "$key"; then
+    if ! build_llama "$key" "${here_flags[@]}" -DGGML_NATIVE=$native; then
       local label=llama
       [[ -d $cache/build/$key/source ]] || label=llama-source
       problems+=("build llama.cpp: $(reason "$label")")
@@ -394,6 +422,46 @@ step_llama() {
   pip_install llama-needs "$wheel" || fail_here "install what llama.cpp needs: $(reason llama-needs)"
   mark llama "$key"
   say "installed from $(size_mb "$wheel") MB"
+}
+
+# Make the wheel for 64-bit boards on this machine, so that a small one need not compile for an hour. It
+# needs an ARMv8.0 (Pi 3, Zero 2 W, 4 and 5 alike) and a C library no older than this machine's.
+make_wheels() {
+  local key wheel name cross=()
+  steps=2
+  if [[ $(uname -m) != aarch64 ]] && ! command -v aarch64-linux-gnu-g++ >/dev/null; then
+    if debian && [[ $(id -u) == 0 ]]; then apt_install crossbuild-essential-arm64; fi
+    command -v aarch64-linux-gnu-g++ >/dev/null \
+      || fail_here "build for 64-bit ARM: the compiler aarch64-linux-gnu-g++ is missing; run \`sudo apt-get install -y crossbuild-essential-arm64\`"
+  fi
+  lock 9 "$root"
+  step_venv
+  begin "llama.cpp for 64-bit ARM"
+  if [[ $(uname -m) != aarch64 ]]; then
+    cross=(
+      -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
+      -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++
+    )
+  fi
+  key=arm64-$({
+    llama_version
+    echo "${llama_flags[*]} ${cross[*]}"
+  } | digest)
+  mkdir -p "$cache/build" "$carried"
+  lock 8 "$cache/build"
+  wheel=$(find "$cache/wheels/$key" -name '*.whl' 2>/dev/null || true)
+  if [[ -z $wheel ]]; then
+    # the name of the wheel: what pip on the board looks for
+    export _PYTHON_HOST_PLATFORM=linux-aarch64
+    build_llama "$key" "${llama_flags[@]}" -DGGML_NATIVE=OFF "${cross[@]}" || fail_here "build llama.cpp for 64-bit ARM: $(reason llama)"
+    wheel=$(find "$cache/wheels/$key" -name '*.whl')
+  fi
+  exec 8<&-
+  name=$(basename "$wheel")
+  name=${name%-*}-linux_aarch64.whl
+  cp "$wheel" "$carried/.new"
+  mv "$carried/.new" "$carried/$name"
+  say "$carried/$name ($(size_mb "$wheel") MB); copy the checkout with its folder dist to the board"
 }
 
 # ---- 5: models ------------------------------------------------------------------------------------
@@ -527,12 +595,22 @@ case ${1:-help} in
     again="./flash.sh test"
     run_tests "$@"
     ;;
+  install | uninstall)
+    again="./flash.sh $1"
+    # shellcheck source=/dev/null # it is checked by itself
+    . "$root/board/os/install.sh"
+    "${1}_exo" "${@:2}"
+    ;;
+  wheels)
+    again="./flash.sh wheels"
+    make_wheels
+    ;;
   help | -h | --help)
     usage
     ;;
   *)
     usage >&2
-    printf 'flash.sh: there is no command %s; use run, test, setup or help\n' "$1" >&2
+    printf 'flash.sh: there is no command %s; use run, test, setup, install, uninstall, wheels or help\n' "$1" >&2
     exit 2
     ;;
 esac

@@ -190,6 +190,9 @@ def run(home: Home, names: Sequence[str], idle: float = 0.0) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     lifeline.watch(stop.set)
+    if (home.state / "systemd").exists():  # `flash.sh install` writes it
+        do = "see `systemctl status exod exo-models`"
+        raise ServiceError(f"start the services of {home.root}", "systemd runs them", do)
     lock = ProcessLock(home.lock_file("serve"), "supervisor")
     options: dict[str, tuple[str, ...]] = {"exod": ("--idle", str(idle)) if idle else ()}
     if os.environ.get(FAKE) == "1":

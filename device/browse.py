@@ -59,6 +59,9 @@ class Page:
     def shown(self) -> None:
         """It came back into sight."""
 
+    def hidden(self) -> None:
+        """It went out of sight; `device.page` is what came instead."""
+
     def hold(self) -> None:
         """ok was held; only where `holds`."""
 

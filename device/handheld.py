@@ -24,6 +24,7 @@ from exo.device.hands import Hands
 from exo.device.layouts import Layout
 from exo.device.locale import Texts
 from exo.device.menu import Known
+from exo.device.network import Opens
 from exo.device.notices import Notices
 from exo.device.pages import Pages, View
 from exo.device.pin import Pin
@@ -85,6 +86,8 @@ class Handheld:
         self.talk, self.notices = Talk(self), Notices(self)
         self.cards, self.known = Cards(self), Known(self)
         self.page: Page | None = None  # of a state that has no view of its own
+        self._seen: Page | None = None
+        self.wifi: Opens | None = None  # makes the steps of its page; None: no radio to be had
         self.options = dict(options)
         # makes the pages anew when a setting changes how they look
         self.lay_out: Callable[[Mapping[str, Value]], Layout] = self._relaid
@@ -394,6 +397,9 @@ class Handheld:
                 self.machine.fire("back")
         elif state in VIEWS:
             self.page = None
+        seen, self._seen = self._seen, self.page
+        if seen is not None and seen is not self.page:
+            seen.hidden()
         if self.machine.state == "idle" and self.talk.reply.streaming:
             self.talk.go_on()
 

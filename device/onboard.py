@@ -6,9 +6,11 @@ picture alone; voice and buttons go on."""
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from exo.board import detect
@@ -22,9 +24,12 @@ from exo.board.steady import Steady
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import BoardError
 from exo.core.base.home import Home
+from exo.core.base.notify import Systemd
 from exo.core.base.settings import Settings
 from exo.device.display import tell
+from exo.device.events import Sync
 from exo.device.power import Ending, Run, powered
+from exo.device.wifi_page import open_flow
 
 
 def run(
@@ -54,15 +59,22 @@ def run(
         microphone = AlsaMicrophone(settings.text("audio.microphone") or card)
         speaker = AlsaSpeaker(settings.text("audio.speaker") or card)
         handheld = build(home, settings, screen, buttons, microphone, speaker, trace=trace)
+        if shutil.which("nmcli"):
+            handheld.wifi = partial(open_flow, home.state, handheld.texts)
         texts = settings.text("power.off"), settings.text("power.restart")
         ending = Ending(home, handheld.post, detect.is_board(), *texts, services, command)
         gauge = _or_none(lambda: open_gauge(board.battery))
         beacon = _or_none(
             lambda: open_beacon(board.led, settings.number("led.brightness"), factory)
         )
+        systemd = Systemd()
         with powered(handheld, settings, ending, gauge, beacon), running(handheld):
-            while handheld.machine.state != "off" and not stop.wait(1.0):
-                pass
+            while handheld.machine.state != "off" and not stop.wait(min(systemd.beat or 1.0, 1.0)):
+                turned = threading.Event()
+                handheld.post(Sync(turned))
+                if turned.wait(systemd.beat or 1.0):  # the handheld's own loop went round
+                    systemd.tell("READY=1\nWATCHDOG=1")
+            systemd.tell("STOPPING=1")
     return 0
 
 

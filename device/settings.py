@@ -15,6 +15,7 @@ from exo.core.base.settings import BY_NAME
 from exo.device.browse import Confirm, Item, ListPage, Page, TextPage
 from exo.device.entry import Digits
 from exo.device.locale import languages
+from exo.device.network import WifiPage
 from exo.device.wire import Notice
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ def settings(device: Handheld, parent: Page) -> ListPage:
         if device.pin:
             state = texts("value.on" if device.pin.set else "value.off")
             found.append(Item(texts("pin"), lambda: device.go(pin(device, page)), state))
+        if device.wifi:
+            opens = device.wifi
+            found.append(Item(texts("wifi"), lambda: device.go(WifiPage(device, opens, page))))
         if device.system:
             found.append(_text(device, "storage", device.system.storage, page))
             found.append(_text(device, "about", device.system.about, page))

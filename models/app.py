@@ -15,6 +15,7 @@ from exo.core.base.errors import ExoError
 from exo.core.base.files import ProcessLock
 from exo.core.base.home import Home
 from exo.core.base.httpd import HttpServer
+from exo.core.base.notify import Systemd
 from exo.core.base.settings import Settings
 from exo.models.backend import Backend
 from exo.models.memory import thrifty
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def _serve(home: Home, fake: bool) -> None:
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    loop, stop, systemd = asyncio.get_running_loop(), asyncio.Event(), Systemd()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stop.set)
 
@@ -60,8 +61,11 @@ async def _serve(home: Home, fake: bool) -> None:
         print(
             f"exo-models: serving on {home.models_socket}, process {os.getpid()}", file=sys.stderr
         )
+        life = asyncio.create_task(systemd.live())
         await stop.wait()
+        life.cancel()
     finally:
+        systemd.tell("STOPPING=1")
         await server.close()
         await backend.close()
         with contextlib.suppress(OSError):

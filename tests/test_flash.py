@@ -6,6 +6,7 @@ apt-get, id, ldconfig, df) that note what they were asked. No network, no compil
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import stat
@@ -372,7 +373,11 @@ def test_the_script_is_clean(root: Path) -> None:
     if shellcheck is None:
         pytest.skip("shellcheck is not installed (Debian: shellcheck)")
     done = subprocess.run(
-        [shellcheck, "flash.sh", ".ci/run"], cwd=root, capture_output=True, text=True, check=False
+        [shellcheck, "flash.sh", "board/os/install.sh", ".ci/run"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
 
@@ -406,3 +411,50 @@ def test_no_home(machine: Machine) -> None:
 def test_a_checkout_that_setuptools_cannot_name(machine: Machine, name: str) -> None:
     machine.checkout = machine.checkout.rename(machine.folder / name)
     assert f"{machine.checkout} holds one of" in closing(machine.run())
+
+
+def test_the_wheel_for_a_board_is_made_here_and_found_there(machine: Machine, root: Path) -> None:
+    machine.program("aarch64-linux-gnu-g++", "#!/bin/sh\n")
+    machine.program("uname", "#!/bin/sh\necho x86_64\n")
+    for name in ("basename", "git"):
+        if found := shutil.which(name):
+            (machine.bin / name).unlink(missing_ok=True)
+            (machine.bin / name).symlink_to(found)
+    done = machine.run("wheels")
+    assert done.returncode == 0, done.stdout + done.stderr
+    [wheel] = (machine.checkout / "dist/wheels").iterdir()
+    assert wheel.name.startswith("llama_cpp_python-") and wheel.name.endswith("-linux_aarch64.whl")
+    assert len([call for call in machine.calls() if "pip wheel" in call]) == 1
+    assert machine.run("wheels").returncode == 0
+    assert not [call for call in machine.calls() if "pip wheel" in call]  # it is kept
+
+    # the checkout is copied to a board that has no C++ compiler
+    found = re.search(r"llama-cpp-python==([0-9.]+)", (root / "pyproject.toml").read_text())
+    assert found is not None
+    wheel = wheel.rename(wheel.with_name(wheel.name.replace("-0-", f"-{found[1]}-")))
+    machine.program("uname", "#!/bin/sh\necho aarch64\n")
+    machine.without("c++")
+    machine.program("cc", "#!/bin/sh\n")
+    shutil.rmtree(machine.checkout / ".venv")
+    shutil.rmtree(machine.folder / ".cache/exo/wheels")
+    done = machine.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    calls = machine.calls()
+    assert [call for call in calls if "pip install" in call and wheel.name in call]
+    assert not [call for call in calls if "pip wheel" in call or "pip download" in call]
+
+
+def test_wheels_without_the_cross_compiler_name_it(machine: Machine) -> None:
+    machine.program("uname", "#!/bin/sh\necho x86_64\n")
+    line = closing(machine.run("wheels"))
+    assert "`sudo apt-get install -y crossbuild-essential-arm64`" in line
+    assert line.endswith("then run `./flash.sh wheels` again")
+
+
+def test_a_board_that_cannot_compile_spidev_is_told(machine: Machine) -> None:
+    machine.program("uname", "#!/bin/sh\necho aarch64\n")
+    python = (machine.bin / "python3").read_text()
+    no_spidev = "  *'import spidev'*) exit 1 ;;\n"
+    machine.program("python3", python.replace('case "$*" in\n', 'case "$*" in\n' + no_spidev))
+    line = closing(machine.run())
+    assert "`sudo apt-get install -y gcc libc6-dev python3-dev`" in line

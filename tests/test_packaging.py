@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOMS = ("core", "models", "board", "device", "tools")
+OUTSIDE = ("board/panel/", "board/os/")
 OF_THE_PACKAGE = ("pyproject.toml", "README.md", "LICENSE")
 LAST_WORDS = 2000  # characters of a failed command that are shown
 
@@ -49,14 +50,15 @@ def wheel(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wanted(copy: Path) -> set[str]:
-    """What has to be in the wheel: every file of the rooms but the words about them and firmware."""
+    """What has to be in the wheel: every file of the rooms but the words about them, firmware, and what
+    flash.sh installs from a checkout."""
     found = set()
     for room in ROOMS:
         for path in (copy / room).rglob("*"):
             name = path.relative_to(copy).as_posix()
             about = path.suffix == ".md" and "prompts" not in path.parts or "pictures" in path.parts
             built = "__pycache__" in path.parts  # something was imported from the copy
-            if path.is_file() and not about and not built and not name.startswith("board/panel/"):
+            if path.is_file() and not about and not built and not name.startswith(OUTSIDE):
                 found.add(name)
     return found
 

@@ -8,6 +8,8 @@ import datetime
 class FakeClock:
     """A clock that stands still until `advance` is called; zone UTC."""
 
+    unsure = False  # True: a board whose clock has not been set yet
+
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._now_ms, self._monotonic = now_ms, 1000.0
 

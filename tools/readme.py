@@ -36,6 +36,7 @@ FOLDERS = {
     "models": "every local model behind one socket",
     "models/training": "how exo-decide is made, and what from",
     "board": "what the hardware is: profiles, ports, fakes",
+    "board/os": "a board's system: units, user, rules, and what installs them",
     "device": "the handheld: states, pages, buttons, voice",
     "device/layouts": "pages of finer panels: colour, e-paper",
     "tools": "programs for a PC: the exo command and the benches",
@@ -54,7 +55,8 @@ FOLDERS = {
 }
 FILES = {
     ".ci/run": "./flash.sh test",
-    "flash.sh": "set-up, run, test",
+    "board/os/install.sh": "./flash.sh install and uninstall",
+    "flash.sh": "set-up, run, test, install on a board",
     "pyproject.toml": "packages, extras with their reasons, style and types",
     "models/models.toml": "every model file: size, hash, licence, where it comes from",
     "core/decide/mechanisms.toml": "the questions that the product asks itself",

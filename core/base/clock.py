@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import time
+from pathlib import Path
 from typing import Protocol
+
+PROOF = "EXO_CLOCK_PROOF"  # environment: a file that is there once the board's clock has been set
+RTC = Path("/sys/class/rtc/rtc0/since_epoch")
+AGREE = 60.0  # seconds that a clock chip may differ; the clock is set when it jumps as far
 
 
 class Clock(Protocol):
@@ -25,6 +31,26 @@ class Clock(Protocol):
 
 class SystemClock:
     """The machine's own clocks."""
+
+    def __init__(self, proof: str | None = None, chip: Path = RTC) -> None:
+        """A board without a clock chip starts with the time of its last end: with `proof`, a file, the
+        clock is unsure until that is there, `chip` agrees, or somebody sets the clock."""
+        self._proof, self._chip, self._start = proof, chip, self._offset()
+
+    @property
+    def unsure(self) -> bool:
+        """Whether the wall clock may be far off."""
+        if self._proof is not None:
+            chip = 0
+            with contextlib.suppress(OSError, ValueError):
+                chip = int(self._chip.read_text())
+            agrees, moved = abs(chip - time.time()), abs(self._offset() - self._start)
+            if agrees < AGREE or moved > AGREE or Path(self._proof).exists():
+                self._proof = None  # once set it stays set
+        return self._proof is not None
+
+    def _offset(self) -> float:
+        return time.time() - self.monotonic()
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -12,11 +12,12 @@ import sys
 from typing import Any
 
 from exo.core.base import lifeline
-from exo.core.base.clock import SystemClock
+from exo.core.base.clock import PROOF, SystemClock
 from exo.core.base.errors import ExoError, ServiceError, StorageError
 from exo.core.base.files import ProcessLock, make_folder
 from exo.core.base.home import Home
 from exo.core.base.httpd import HttpServer
+from exo.core.base.notify import Systemd
 from exo.core.base.settings import Settings
 from exo.core.engine.engine import Engine
 from exo.core.engine.sessions import open_database
@@ -40,7 +41,8 @@ async def serve(home: Home, *, stdio: bool, idle: float, listen: str, lan: bool)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     lifeline.watch(lambda: loop.call_soon_threadsafe(stop.set))
-    settings, clock = Settings.load(home.settings_file), SystemClock()
+    settings, systemd = Settings.load(home.settings_file), Systemd()
+    clock = SystemClock(os.environ.get(PROOF))
     listen, lan = listen or settings.text("tcp.listen"), lan or bool(settings.origin("tcp.lan")[0])
     address = tcp.parse_address(listen, lan) if listen else None
     token = tcp.load_token(home.token_file) if address else ""
@@ -81,10 +83,12 @@ async def serve(home: Home, *, stdio: bool, idle: float, listen: str, lan: bool)
             where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             print(f"{SERVER} serves {where}: {tcp.WARNING}", file=sys.stderr, flush=True)
         print(f"{SERVER} serves {home.root}", file=sys.stderr, flush=True)
+        waits.append(asyncio.create_task(systemd.live()))
         done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
     finally:
+        systemd.tell("STOPPING=1")
         await engine.close()
         hub.close()
         await server.close()

@@ -56,7 +56,10 @@ class Timers:
         return self._save(Timer(secrets.token_hex(4), session, due, label))
 
     def remind(self, session: str, at: datetime.datetime, text: str, repeat: str = "") -> Timer:
-        """Save a reminder for `at`, which may be wall time. Raises StorageError."""
+        """Save a reminder for `at`, which may be wall time. Raises StorageError, ExoError."""
+        if self._unsure:
+            do = "connect to a network, or set a timer instead"
+            raise ExoError("set a reminder", "the clock of this board is not set yet", do)
         due = self._clock.stamp(at)
         first = self._clock.local(due).replace(tzinfo=None).isoformat()
         return self._save(Timer(secrets.token_hex(4), session, due, text, first, repeat))
@@ -123,12 +126,17 @@ class Timers:
                 link.execute("UPDATE timers SET due = due + ? WHERE first = ''", (moved,))
             self._skew += moved
 
+    @property
+    def _unsure(self) -> bool:
+        return bool(getattr(self._clock, "unsure", False))
+
     def _ring_due(self) -> float:
         """Ring what is due; returns how long to wait, in seconds. Raises what the disk raises."""
         self._follow_clock()
-        now = self._clock.now_ms()
+        now, unsure = self._clock.now_ms(), self._unsure
         for timer in self.pending():
             if timer.due > now:
                 return min(LOOK, (timer.due - now) / 1000)
-            self._ring(timer)
+            if not (timer.first and unsure):
+                self._ring(timer)
         return LOOK

@@ -321,6 +321,30 @@ def test_a_wall_clock_that_is_set_moves_countdowns_and_leaves_reminders(run: Run
     run(test, clock=clock)
 
 
+def test_until_the_clock_is_set_timers_ring_and_reminders_wait(run: Run) -> None:
+    clock = FakeClock()
+
+    async def test(bench: Any) -> None:
+        session, timers = await bench.session(), bench.engine._timers
+        timers.remind(session, clock.local(clock.now_ms() + 30_000), "wall")
+        clock.unsure = True  # type: ignore[misc]
+        await bench.call("tool.run", session=session, tool="timer", args={"seconds": 60})
+        clock.advance(61)
+        timers._changed.set()
+        rung = await bench.until(lambda e: e["type"] == "notice")
+        assert rung["body"]["code"] == "timer"
+        assert [timer.label for timer in timers.pending()] == ["wall"]
+        args = {"at": "in 20 minutes", "text": "oven"}
+        refused = await bench.call("tool.run", session=session, tool="reminder", args=args)
+        assert not refused["ok"] and "clock of this board is not set yet" in str(refused)
+        clock.unsure = False  # type: ignore[misc]
+        timers._changed.set()
+        rung = await bench.until(lambda e: e["type"] == "notice" and e["seq"] > rung["seq"])
+        assert rung["body"]["text"] == "Reminder: wall"
+
+    run(test, clock=clock)
+
+
 def test_a_timer_rings_once_though_the_disk_refuses_at_first(run: Run) -> None:
     async def test(bench: Any) -> None:
         session = await bench.session()

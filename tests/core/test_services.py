@@ -99,6 +99,13 @@ def test_supervisor_with_idle_ends_when_exod_does(supervisor: Any, tmp_path: Pat
     assert process.wait(60) == 0
 
 
+def test_where_systemd_runs_them_nobody_starts_a_second(supervisor: Any, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").make()
+    (home.state / "systemd").touch()
+    with pytest.raises(ServiceError, match="systemd runs them; see `systemctl status exod"):
+        services.run(home, ["exod"])
+
+
 def test_unknown_service_is_wrong_use(supervisor: Any) -> None:
     process = supervisor("nonsense")
     _, err = process.communicate(timeout=60)

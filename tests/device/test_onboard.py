@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import queue
+import socket
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,3 +87,44 @@ def test_a_board_runs_on_its_pins_and_anything_else_in_a_terminal(
     assert app.main([*arguments, "respeaker-2mic"]) == 2
     assert "this is no terminal" in capsys.readouterr().err
     assert ran == ["respeaker-2mic"]
+
+
+def test_systemd_hears_of_the_loop_and_of_nothing_when_it_hangs(
+    home: Home, monkeypatch: pytest.MonkeyPatch, short_folder: Path
+) -> None:
+    step, hang, hangs = Handheld.step, threading.Event(), threading.Event()
+
+    def stepped(handheld: Handheld, wait: float = 0.0) -> None:
+        if hang.is_set():
+            hangs.set()
+            stop.wait(PATIENCE)  # as a driver that never comes back
+        step(handheld, wait)
+
+    monkeypatch.setattr(Handheld, "step", stepped)
+    monkeypatch.setenv("WATCHDOG_USEC", "300000")
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(short_folder / "notify"))
+    manager.settimeout(PATIENCE)
+    monkeypatch.setenv("NOTIFY_SOCKET", str(short_folder / "notify"))
+    board, factory, stop = load("adafruit-oled-bonnet"), mock.MockFactory(), threading.Event()
+    factory.pin(board.buttons[0].pin).drive_high()
+    settings = Settings.load(home.settings_file)
+    run = (home, settings, board, None, stop, factory)
+    thread = threading.Thread(target=onboard.run, args=run)
+    thread.start()
+    try:
+        assert [manager.recv(100) for _ in range(3)] == [b"READY=1\nWATCHDOG=1"] * 3
+        hang.set()
+        assert hangs.wait(PATIENCE)
+        manager.settimeout(1.0)  # three of its deadlines
+        with pytest.raises(TimeoutError):
+            while True:  # what was on its way
+                manager.recv(100)
+    finally:
+        stop.set()
+        thread.join(PATIENCE)
+    manager.settimeout(PATIENCE)
+    while manager.recv(100) != b"STOPPING=1":
+        pass
+    manager.close()
+    factory.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -91,5 +91,39 @@ def test_a_dead_end_is_one_readable_error_without_the_key(run: Run) -> None:
         assert "opens again in 72 s" in end["error"]["message"]
         record = json.dumps(bench.events())
         assert "sk-0123" not in record
+
+    run(test)
+
+
+def test_a_network_that_is_lost_in_mid_reply_costs_the_rest_of_it_alone(run: Run) -> None:
+    """What was said stays on the record, the turn says why it ended, and the next question goes to what
+    is still in reach."""
+
+    class Cut(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b'data: {"choices":[{"delta":{"content":"Paris is "}}]}\n\n'
+            raise httpx.ReadError("the network went away")
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.host == "api.openai.com":
+            return httpx.Response(200, stream=Cut())
+        return httpx.Response(200, content=OK + END)
+
+    async def test(bench: Any) -> None:
+        environ = {"OPENAI_API_KEY": "sk-0123456789abcdef"}
+        network = httpx.MockTransport(answer)
+        router = Router(bench.home.state, 5.0, FakeClock(), environ, network)
+        bench.engine._model = bench.engine._loop._model = router
+        await bench.call("models.set", role="main", routes=["openai:gpt-4.1", "local:main"])
+        session = await bench.session()
+        end = await bench.ask(session, "Where is Paris?")
+        assert end["stop_reason"] == "error" and end["error"]["code"] == "model_gone"
+        last = (await bench.messages(session))[-1]
+        assert last["text"] == "Paris is " and last["interrupted"]
+        [notice] = [event["body"] for event in bench.events("notice")]
+        assert notice["level"] == "error" and "openai" in notice["text"]
+        end = await bench.ask(session, "And Rome?")  # the lost route is set aside
+        assert end["stop_reason"] == "end"
+        assert (await bench.messages(session))[-1]["text"] == "hi"
 
     run(test)
