@@ -67,9 +67,10 @@ def run(
         beacon = _or_none(
             lambda: open_beacon(board.led, settings.number("led.brightness"), factory)
         )
-        systemd = Systemd()
+        systemd, pause = Systemd(), 0.0
         with powered(handheld, settings, ending, gauge, beacon), running(handheld):
-            while handheld.machine.state != "off" and not stop.wait(min(systemd.beat or 1.0, 1.0)):
+            while handheld.machine.state != "off" and not stop.wait(pause):
+                pause = min(systemd.beat or 1.0, 1.0)
                 turned = threading.Event()
                 handheld.post(Sync(turned))
                 if turned.wait(systemd.beat or 1.0):  # the handheld's own loop went round

@@ -34,6 +34,7 @@ PREFIX_LAYOUT = (
     "q8_0 q8_0 llama-cpp-python 0.3.36"  # what saved prefixes depend on beside the model
 )
 CHAT = ("main", "aux")
+RECENT = 8  # single texts whose vector is remembered
 FIT_STEP = 64  # texts of a fit embedded at once
 COUNTED = 2_000_000  # letters whose tokens are counted at most, about a second
 
@@ -55,6 +56,7 @@ class LocalBackend:
             lambda model: model.close() if hasattr(model, "close") else None,
         )
         self._one: dict[str, asyncio.Lock] = {}
+        self._recent: dict[tuple[str, str] | None, tuple[list[list[float]], int, int]] = {}
         self._decides: Decider | None = None
         self._deciding = asyncio.Lock()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
@@ -103,9 +105,18 @@ class LocalBackend:
     async def embed(self, model: str, texts: list[str]) -> tuple[list[list[float]], int, int]:
         if not texts:
             return [], 0, 0
-        async with self._alone(self._row(model, ("embedding",))) as embedder:
+        row = self._row(model, ("embedding",))
+        key = (row.name, texts[0]) if len(texts) == 1 else None
+        async with self._alone(row) as embedder:
+            if key in self._recent:  # a message is recalled by and decided on at once
+                return self._recent[key]
             done = await asyncio.to_thread(embedder.embed, texts)
-        return done.vectors, done.tokens, done.cut
+            found = done.vectors, done.tokens, done.cut
+            if key is not None:
+                self._recent[key] = found
+                while len(self._recent) > RECENT:
+                    self._recent.pop(next(iter(self._recent)))
+        return found
 
     async def decide(self, request: DecideRequest) -> dict[str, Any]:
         if request.model in CHAT:
@@ -115,8 +126,10 @@ class LocalBackend:
             return found
         async with self._deciding:  # else another's options push ours out before they are answered
             decider = await self._decider()
-            vectors, _, _ = await self.embed(decider.trunk, decider.wanting(request))
-            return decider.answer(request, vectors)
+            state, *options = decider.wanting(request)
+            vectors, _, _ = await self.embed(decider.trunk, [state])
+            more, _, _ = await self.embed(decider.trunk, options)
+            return decider.answer(request, vectors + more)
 
     async def _weigh(self, model: str, state: str, question: Asked) -> dict[str, Any]:
         """One question by a language model: how likely it is to reply with each option."""

@@ -103,21 +103,23 @@ def _checked(asked: dict[str, Any]) -> tuple[str, str, dict[str, str] | None]:
 @contextlib.contextmanager
 def asking(home: Home) -> Iterator[Ask]:
     """How to ask for a decision in this home. Raises ExoError."""
-    if reachable(home.exod_socket):
-        client = Client(home.exod_socket, 120.0)
-
-        def ask(mechanism: str, state: str, options: dict[str, str] | None) -> dict[str, Any]:
-            args = {"mechanism": mechanism, "state": state, "patience": PATIENCE}
-            args |= {} if options is None else {"options": options}
-            try:
-                return dict(client.call("command.run", name="decide", args=args)["result"])
-            except ProtocolError as error:
-                raise ExoError(error.why or str(error)) from error
-
-        yield ask
-        return
     with models(home):
-        yield _here(home)
+        if reachable(home.exod_socket):
+            yield _through(Client(home.exod_socket, 120.0))
+        else:
+            yield _here(home)
+
+
+def _through(client: Client) -> Ask:
+    def ask(mechanism: str, state: str, options: dict[str, str] | None) -> dict[str, Any]:
+        args = {"mechanism": mechanism, "state": state, "patience": PATIENCE}
+        args |= {} if options is None else {"options": options}
+        try:
+            return dict(client.call("command.run", name="decide", args=args)["result"])
+        except ProtocolError as error:
+            raise ExoError(error.why or str(error)) from error
+
+    return ask
 
 
 def _here(home: Home) -> Ask:

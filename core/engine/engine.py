@@ -39,6 +39,7 @@ from exo.core.retrieve.forget import Needles
 from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
+from exo.core.substrate.guard import HOLDS, MOST, Guard
 from exo.core.substrate.secrets import Secrets, device_seed
 from exo.core.toolbox.registry import Toolbox
 from exo.core.toolbox.timers import Timer, Timers
@@ -136,6 +137,7 @@ class Engine:
             *(self._loop.act, self.before, self.undo_before, self.panel, self.sessions.as_of),
             *(self.new_session, self.deliver, self._memory, self.secrets),
         )
+        self._guard = Guard(home.state / "starts.json", clock) if home else None
         self._closing = False
         self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
         # the command `turn.send` is answered by the method `on_turn_send`
@@ -205,7 +207,14 @@ class Engine:
         return await handler(body)
 
     def start(self) -> None:
-        """Mend what a crash left, go on with what waits, let the timers run."""
+        """Mend what a crash left, go on with what waits, let the timers run. After starts that did not hold,
+        with the plugins and artifacts of the last one that did."""
+        good = self._guard.begin() if self._guard else None
+        if good is not None:
+            self.sessions.good_at, self.plugins.only = good.ts, set(good.plugins)
+            when = self._clock.local(good.ts)
+            why = "starts failed: plugins, tools and prompts are those of"
+            self._tell("guard", f"{MOST} {why} {when:%Y-%m-%d %H:%M %Z}; `exo doctor` says more")
         self._approvals.close_lost()
         for session, turn in self.sessions.left_running():
             self._loop.end_lost(session, turn)
@@ -213,7 +222,16 @@ class Engine:
             self._next(session)
         self._background(self._timers.run())
         self._background(self._plug_in())
+        self._background(self._hold())
         self._rest_all()
+
+    async def _hold(self, seconds: float = HOLDS) -> None:
+        """After a while of life, or at an orderly end: this start was a good one."""
+        await asyncio.sleep(seconds)
+        if self._guard is not None:
+            with contextlib.suppress(HomeError):
+                loaded = [row for row in self.plugins.records() if row["state"] == "loaded"]
+                self._guard.held([row["name"] for row in loaded])
 
     async def close(self) -> None:
         """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
@@ -222,6 +240,7 @@ class Engine:
         for turn in self._turns.values():
             turn.interrupt()
         await self.plugins.close()
+        await self._hold(0)
         others = list(self._tasks)
         for task in others:
             task.cancel()

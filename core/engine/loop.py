@@ -154,11 +154,16 @@ class Loop:
         if plan.said:
             self._store(turn, Message(new_id(), "assistant", plan.said))
             return "end"
-        query, deep = plan.query or turn.text, False
-        if self._decisions is not None:
-            question, deep = await self._decisions.read(turn.session, turn.id, turn.text)
+        query = plan.query or turn.text
+        recall = self._slots.recall(turn.session, query)
+        if self._decisions is None:
+            turn.recalled = await recall
+        else:  # both want the same vector: side by side they cost little more than one
+            read = self._decisions.read(turn.session, turn.id, turn.text)
+            (question, deep), turn.recalled = await asyncio.gather(read, recall)
             turn.kind = "question" if question else plan.kind
-        turn.recalled = await self._slots.recall(turn.session, query, deep)
+            if deep:
+                turn.recalled = await self._slots.recall(turn.session, query, deep)
         answer, nothing = turn.recalled.answer, turn.recalled.nothing
         if nothing and not self._mentioned(turn, query):
             answer, turn.recalled = nothing, Remembered()

@@ -65,6 +65,7 @@ class Sessions:
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self.good_at = 0  # ms UTC that artifacts are looked at, after starts that failed; 0: now
         self._clock = clock
         self._cache: dict[str, tuple[int, list[Message]]] = {}  # session -> last row read, messages
         self.index = Index(database)
@@ -198,11 +199,11 @@ class Sessions:
         return fork
 
     def as_of(self, session: str) -> int:
-        """The time (ms UTC) of the message that a fork was made at; 0 for a session that is no fork."""
+        """The time (ms UTC) of the message that a fork was made at; for others `good_at`."""
         told = (
             "SELECT created FROM messages WHERE id = (SELECT forked_at FROM sessions WHERE id = ?)"
         )
-        return next((created for (created,) in self._database.rows(told, session)), 0)
+        return next((at for (at,) in self._database.rows(told, session)), self.good_at)
 
     def undo(self, session: str, turns: int, but: str = "") -> int:
         """Delete the messages of the last `turns` turns, not counting the turn `but`; returns how many

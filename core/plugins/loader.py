@@ -51,6 +51,7 @@ class Plugins:
         self, registry: Registry, folder: Path | None, off: set[str], timeout: float = 10.0
     ) -> None:
         self.registry = registry
+        self.only: set[str] | None = None  # nothing else is loaded; None: all
         self.core: Core | None = None  # the exod that they will run in
         self._folder, self._off, self._timeout = folder, off, timeout
         self._records: dict[str, Record] = {}
@@ -122,7 +123,7 @@ class Plugins:
             if name in self._records:
                 record.name = f"{name} ({record.source})"
                 record.error = f"{self._records[name].source} has this name already"
-            elif name in self._off:
+            elif name in self._off or self.only is not None and name not in self.only:
                 record.state = "off"
             else:
                 await self._load(record, read)

@@ -13,6 +13,7 @@ from exo.core.base.home import Home
 from exo.core.decide.calibration import FILE
 from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
+from exo.core.services import Supervisor
 from exo.tools.cli import main
 from exo.tools.clock import FakeClock
 from exo.tools.decisions import Label, labels, learn, temperatures
@@ -140,3 +141,14 @@ def test_learning_writes_what_can_be_made_again(home: Home, capsys: Any) -> None
     path.unlink()
     assert main(["decide", "--learn", "--home", str(home.root)]) == 0
     assert path.read_bytes() == written and learn is not None
+
+
+def test_through_an_exod_that_runs_alone(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["decide", "recall.depth", "go deep", "--home", str(home.root), "--json"]
+    with Supervisor(home, ("exod",)) as running:
+        running.wait_ready()
+        assert main(words) == 0  # models are started for it
+        found = json.loads(capsys.readouterr().out)
+        assert (found["answer"], found["provider"]) == ("deep", "local")
+        assert main(["decide", "m", "x", "--options", "a", "--home", str(home.root)]) == 1
+        assert "2 to 256 options" in capsys.readouterr().err

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.ledger.entry import Draft
@@ -41,7 +40,7 @@ def register(ctx: PluginContext) -> None:
     core = ctx.core
     if core is None or ctx.home is None or core.memory is None:
         raise ValueError("agent tools need a running exod with a record")
-    home, clock, record = Home(ctx.home), SystemClock(), core.memory
+    home, clock, record = Home(ctx.home), core.clock, core.memory
     workspace = Workspace(home.state / "workspace", clock)
     box = Sandbox(home.cache / "sandbox", clock, library())
     shed = Shed(core, box, workspace, core.as_of)

@@ -54,7 +54,8 @@ class Shed:
         async with self._one:
             if self._loaded or self._core.memory is None:
                 return
-            kept = await self._core.memory.run(lambda memory: memory.artifacts.all())
+            at = self._core.as_of("")
+            kept = await self._core.memory.run(lambda memory: memory.artifacts.all(at))
             for name, text in kept.items():
                 if name.startswith(PREFIX) and name.count("/") == 1:
                     self._take(name.removeprefix(PREFIX), text)

@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from exo.core.base.clock import PROOF, SystemClock
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.plugins import PluginContext
@@ -30,8 +29,9 @@ def register(ctx: PluginContext) -> None:
         return result.text
 
     async def start() -> None:
-        clock = SystemClock(os.environ.get(PROOF))
-        kept["tasks"] = tasks = Scheduler(home.state / "tasks.sqlite", clock, core.deliver, wake)
+        kept["tasks"] = tasks = Scheduler(
+            home.state / "tasks.sqlite", core.clock, core.deliver, wake
+        )
         kept["loop"] = asyncio.create_task(tasks.run())
 
     async def stop() -> None:

@@ -1,0 +1,79 @@
+"""After three starts that did not hold, what held last is used, and the person is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from exo.core.base.client import Client
+from exo.core.base.home import Home
+from exo.core.base.unix import reachable
+from exo.core.substrate.guard import Good, Guard
+from exo.tools.clock import FakeClock
+
+
+def test_starts_count_until_one_holds(tmp_path: Path) -> None:
+    clock = FakeClock()
+    path = tmp_path / "starts.json"
+    assert Guard(path, clock).begin() is None
+    Guard(path, clock).held(["gate"])
+    good = Good(clock.now_ms(), ["gate"])
+    clock.advance(1000)
+    assert [Guard(path, clock).begin() for _ in range(5)] == [None, None, None, good, good]
+    Guard(path, clock).held(["gate", "new"])
+    assert Guard(path, clock).begin() is None
+
+
+def test_a_file_that_is_not_whole_is_no_reason_to_fail(tmp_path: Path) -> None:
+    path = tmp_path / "starts.json"
+    for text in ("", "{", "[]", '{"failed": "x"}', '{"failed": 9, "good": {"ts": 1}}'):
+        path.write_text(text)
+        assert Guard(path, FakeClock()).begin() is None
+
+
+def start(home: Home) -> subprocess.Popen[bytes]:
+    env = {**os.environ, "EXO_MODELS_FAKE": "1"}
+    words = [sys.executable, "-m", "exo.core.server.app", "--home", str(home.root)]
+    return subprocess.Popen(words, env=env)
+
+
+def test_a_plugin_that_kills_exod_cannot_brick_it(home: Home) -> None:
+    home.plugins.mkdir()
+    (home.plugins / "good.py").write_text(
+        "def register(ctx):\n    ctx.register_action(hello)\ndef hello() -> str:\n    return 'hi'\n"
+    )
+    exod = start(home)
+    client = Client(home.exod_socket, timeout=30.0)
+    client.wait_ready(30)
+    client.call("command.run", name="plugins")
+    exod.terminate()
+    assert exod.wait(30) == 0
+
+    killer = "import os, signal, time\ndef register(ctx):\n    time.sleep(0.2)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    (home.plugins / "killer.py").write_text(killer)
+    ends = []
+    for _ in range(3):
+        exod = start(home)
+        ends.append(exod.wait(30))
+    assert ends == [-signal.SIGKILL] * 3
+
+    exod = start(home)
+    client.wait_ready(30)
+    rows = client.call("command.run", name="plugins")["result"]["plugins"]
+    state = {row["name"]: row["state"] for row in rows}
+    assert (state["good"], state["killer"]) == ("loaded", "off")
+    notices = []
+    for event in client.events(0):
+        if event["type"] == "notice" and event["body"]["code"] == "guard":
+            notices.append(event["body"]["text"])
+            break
+    assert "3 starts failed" in notices[0]
+    exod.terminate()
+    assert exod.wait(30) == 0
+    end = time.monotonic() + 10
+    while reachable(home.exod_socket) and time.monotonic() < end:
+        time.sleep(0.02)
