@@ -30,6 +30,7 @@ class WifiPort(Protocol):
     def scan(self, fresh: bool = True) -> list[Network]: ...
     def join(self, ssid: str, password: str = "", hidden: bool = False) -> Status: ...
     def forget(self, ssid: str) -> None: ...
+    def radio(self, on: bool) -> None: ...
     def hotspot(self, ssid: str, password: str) -> str: ...
     def end_hotspot(self) -> None: ...
 
@@ -48,8 +49,8 @@ Serve = Callable[[str, list[Network], Chosen], FormPort]
 
 @dataclass(frozen=True)
 class Step:
-    """Where the person is: looking, list, password, name, joining, joined, failed, known, raising or
-    hotspot."""
+    """Where the person is: looking, list, password, name, country, joining, joined, failed,
+    known, asked, raising or hotspot."""
 
     name: str
     ssid: str = ""
@@ -90,7 +91,7 @@ class WifiFlow:
         self.code: Code | None = None
         self.left = False
         self.step = Step("looking")
-        self._look(fresh=True)
+        self._look()
 
     # what is seen
 
@@ -101,15 +102,11 @@ class WifiFlow:
             step, texts = self.step, self._texts
             if step.name == "list":
                 rows = [self._row(each) for each in self._networks]
-                rows += [(texts("wifi.other"), "", "", False), (texts("wifi.phone"), "", "", False)]
-                rows += [
-                    (texts("wifi.again"), "", "", False),
-                    (texts("wifi.cancel"), "", "", False),
-                ]
+                rows += [(texts(f"wifi.{name}"), "", "", False) for name, _ in self._more()]
                 return {"page": "list", "title": self._title(), "rows": rows, "chosen": step.chosen}
-            if step.name in ("password", "name"):
-                title = step.ssid if step.name == "password" else texts("wifi.name")
-                return {"page": "entry", "title": title, "hint": texts(f"wifi.{step.name}")}
+            if step.name in ("password", "name", "country"):
+                hint = texts(f"wifi.{step.name}")
+                return {"page": "entry", "title": step.ssid or hint, "hint": hint}
             if step.name in ("looking", "joining", "raising"):
                 title = step.ssid or texts("wifi")
                 text = texts(f"wifi.{step.name}")
@@ -118,6 +115,16 @@ class WifiFlow:
             title = step.ssid or texts("wifi")
             card = {"page": "card", "level": "question", "title": title, "text": step.text}
             return card | {"choices": choices, "chosen": step.chosen}
+
+    def _more(self) -> list[tuple[str, Callable[[], None]]]:
+        """What stands below the networks, and what it does."""
+        return [
+            ("other", lambda: self._to(Step("name"))),
+            ("phone", self._raise),
+            ("country", lambda: self._to(Step("country"))),
+            ("again", self._look),
+            ("cancel", self._back),
+        ]
 
     def _title(self) -> str:
         status = self._status
@@ -163,6 +170,8 @@ class WifiFlow:
         with self._lock:
             if self.step.name == "name":
                 self._to(Step("password", text.strip(), True))
+            elif self.step.name == "country":
+                self._work(Step("looking"), lambda: self._in(text))
             elif self.step.name == "password":
                 self._join(self.step.ssid, text, self.step.hidden)
 
@@ -176,13 +185,14 @@ class WifiFlow:
     # steps
 
     def _in_list(self, name: str) -> None:
-        step, count = self.step, len(self._networks) + 4
+        step, more = self.step, self._more()
         if name in ("up", "down"):
+            count = len(self._networks) + len(more)
             self._go(chosen=(step.chosen + (1 if name == "down" else -1)) % count)
             return
         place = step.chosen - len(self._networks)
         if place >= 0:
-            (self._other, self._raise, lambda: self._look(fresh=True), self._back)[place]()
+            more[place][1]()
             return
         each = self._networks[step.chosen]
         if each.company:
@@ -208,8 +218,10 @@ class WifiFlow:
         else:
             self._back()
 
-    def _other(self) -> None:
-        self._to(Step("name"))
+    def _in(self, country: str) -> Step:
+        """Pass the wish on: another process grants it, and a look tells what is in the air then."""
+        self._country(country)
+        return Step("asked", text=self._texts("wifi.asked"))
 
     def _back(self) -> None:
         if self.step.name in ("list", "looking", "joined"):
@@ -222,9 +234,12 @@ class WifiFlow:
             self._job += 1
             self._to(Step("list"))
 
-    def _look(self, fresh: bool) -> None:
+    def _look(self) -> None:
         def look() -> Step:
-            networks, status = self._wifi.scan(fresh), self._wifi.status()
+            status = self._wifi.status()
+            if status.device and not status.on:
+                self._wifi.radio(True)
+            networks = self._wifi.scan(True)
             with self._lock:
                 self._networks, self._status = networks, status
             return Step("list")

@@ -35,6 +35,7 @@ class Radio:
     """A Wi-Fi that answers at once. `hotspots` are up; `fails` is raised by the next call of that name."""
 
     internet: str = "full"
+    on: bool = True
     joined: list[tuple[str, str, bool]] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
     hotspots: int = 0
@@ -42,7 +43,7 @@ class Radio:
 
     def status(self) -> Status:
         ssid = self.joined[-1][0] if self.joined else ""
-        return Status("wlan0", True, ssid, "192.168.1.7", self.internet)
+        return Status("wlan0", self.on, ssid, "192.168.1.7", self.internet)
 
     def scan(self, fresh: bool = True) -> list[Network]:
         self._fail("scan")
@@ -56,6 +57,9 @@ class Radio:
             )
         self.joined.append((ssid, password, hidden))
         return self.status()
+
+    def radio(self, on: bool) -> None:
+        self.on = on
 
     def forget(self, ssid: str) -> None:
         self.forgotten.append(ssid)
@@ -131,6 +135,7 @@ def test_the_list_shows_what_is_in_the_air(bench: Bench) -> None:
     assert [row[0] for row in view["rows"][4:]] == [
         "Another, by name",
         "With a phone",
+        "Country of the radio",
         "Look again",
         "Back",
     ]
@@ -209,6 +214,16 @@ def test_a_hotspot_that_cannot_be_is_told_and_leaves_nothing(bench: Bench, part:
     bench.radio.fails[part] = fault
     assert bench.to("With a phone")["text"] == "no; see"
     assert not bench.radio.hotspots
+
+
+def test_a_radio_that_is_off_is_switched_on_and_told_its_country(bench: Bench) -> None:
+    bench.radio.on = False
+    bench.to("Look again")
+    assert bench.radio.on
+    assert bench.to("Country of the radio")["page"] == "entry"
+    bench.flow.entered("de")
+    assert bench.countries == ["de"] and "Asked for" in bench.flow.view()["text"]
+    assert bench.press("ok")["page"] == "list"
 
 
 def test_no_radio_is_told_and_left(bench: Bench) -> None:
