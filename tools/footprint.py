@@ -243,7 +243,7 @@ def quick_rows(counts: dict[str, Count]) -> list[Row]:
     density = sum(row.tokens for row in python) / max(1, sum(row.code for row in python))
     return [
         Row("core packed as a wheel", round(wheel_bytes() / 1000), 1_000, "kB"),
-        Row("tokens on a line carrying code", round(density, 1), 10.0, "tokens"),
+        Row("tokens on a line carrying code", round(density, 1), 10.1, "tokens"),
         Row("import of exod", round(import_ms()), 1_000, "ms"),
     ]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.home import Home
-from exo.core.base.settings import BY_NAME, Settings
+from exo.core.base.settings import Settings
 from exo.core.base.sqlite import Database
 from exo.core.context.engine import ContextEngine
 from exo.core.decide.calibration import Calibration
@@ -22,6 +22,7 @@ from exo.core.decide.providers import providers
 from exo.core.engine.actions import Actions, Approvals
 from exo.core.engine.erase import erase
 from exo.core.engine.loop import Loop, Rules, Turn
+from exo.core.engine.offers import Offers
 from exo.core.engine.reader import Past, Plan, Reader, past
 from exo.core.engine.sessions import Sessions, Waiting, check_count, check_id, lost, new_id, spoken
 from exo.core.engine.titles import word
@@ -43,8 +44,6 @@ from exo.core.substrate.guard import HOLDS, MOST, Guard
 from exo.core.substrate.secrets import Secrets, device_seed
 from exo.core.toolbox.registry import Toolbox
 from exo.core.toolbox.timers import Timer, Timers
-from exo.core.toolbox.workers import call as call_plugin
-from exo.core.toolbox.workers import within
 
 if TYPE_CHECKING:
     from exo.core.retrieve.memory import Memory
@@ -55,7 +54,7 @@ RETRY = 1.0  # seconds between tries to start what waits, on a disk that refuses
 HITS = 20  # of one search, unless told
 
 
-class Engine:
+class Engine(Offers):
     """The engine behind the dispatcher. `start` before the first command, `close` after the last."""
 
     def __init__(
@@ -509,18 +508,6 @@ class Engine:
 
     # ---- what there is ---------------------------------------------------------------------------
 
-    async def on_models_list(self, body: schema.ModelsList) -> schema.ModelsResult:
-        return schema.ModelsResult(*await self._model.models())
-
-    async def on_models_set(self, body: schema.ModelsSet) -> schema.Nothing:
-        self._model.set_routes(body.role, body.routes)
-        return schema.Nothing()
-
-    async def on_tools_list(self, body: schema.ToolsList) -> schema.ToolsResult:
-        await self.plugins.ready()
-        sets = self.sessions.toolsets(body.session) if body.session else None
-        return schema.ToolsResult([spec.row() for spec in self.tools.specs(sets)])
-
     async def on_tool_run(self, body: schema.ToolRun) -> schema.ToolResult:
         """A tool for a client, through the same hooks; turn.interrupt stops it too."""
         self.sessions.info(body.session)
@@ -534,76 +521,6 @@ class Engine:
         if task.cancelled():
             return lost(call)
         return task.result()
-
-    async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
-        """What command.run runs."""
-        await self.plugins.ready()
-        rows = []
-        for name, command in sorted(self._registry.commands.items()):
-            rows.append({"name": name, "description": command.description})
-        return schema.CommandsResult(rows)
-
-    async def on_command_run(self, body: schema.CommandRun) -> schema.AnyResult:
-        await self.plugins.ready()
-        command = self._registry.commands.get(body.name)
-        if command is None:
-            why = f"there are {', '.join(sorted(self._registry.commands))}"
-            raise refused("unknown_command", f"run {body.name!r}", why)
-        work = call_plugin(command.handler, body.args or {}, body.session)
-        try:
-            result = await within(self._settings.number("tool.timeout"), work)
-        except TimeoutError as error:
-            raise refused("timeout", f"run {body.name}", "it took too long") from error
-        if not isinstance(result, dict):
-            result = {"text": str(result or "")}
-        return schema.AnyResult(result)
-
-    async def _plugins_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
-        return {"plugins": self.plugins.records()}
-
-    async def _cancel_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
-        id_ = str(args.get("id", ""))
-        gone = self._timers.cancel([id_])
-        if not gone and (command := self._registry.commands.get("task")):
-            await call_plugin(command.handler, {"action": "remove", "id": id_}, None)
-            gone = True
-        return {"cancelled": gone}
-
-    async def on_tasks_list(self, body: schema.TasksList) -> schema.Rows:
-        """Timers and reminders, soonest first: {id, kind, due (ms UTC), label, repeat, session}; then tasks."""
-        await self.plugins.ready()
-        rows = [vars(timer) | {"kind": timer.kind} for timer in self._timers.pending()]
-        if command := self._registry.commands.get("task"):
-            found = await call_plugin(command.handler, {"action": "list"}, None)
-            rows += found["tasks"]
-        return schema.Rows(rows)
-
-    async def on_memory_query(self, body: schema.MemoryQuery) -> schema.AnyResult:
-        """The person's memory: recall, remember, rule, why, forget, status."""
-        if self._memory is None:
-            raise refused("unsupported", "memory.query", "this exod has no home")
-        return schema.AnyResult(await self._memory.query(body.verb, dict(body.args)))
-
-    async def on_skills_list(self, body: schema.SkillsList) -> schema.Rows:
-        await self.plugins.ready()
-        skills = self._registry.skills.values()
-        return schema.Rows([vars(skill) | {"path": str(skill.path)} for skill in skills])
-
-    async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
-        found = {}
-        for key in body.keys if body.keys is not None else BY_NAME:
-            value, origin = self._settings.origin(key)
-            found[key] = {
-                "value": value,
-                "origin": origin,
-                "unit": BY_NAME[key].unit,
-                "meaning": BY_NAME[key].meaning,
-            }
-        return schema.ConfigResult(found)
-
-    async def on_config_set(self, body: schema.ConfigSet) -> schema.ConfigSaved:
-        self._settings.set(body.key, body.value)
-        return schema.ConfigSaved()
 
     def _ring(self, timer: Timer) -> None:
         code = timer.kind

@@ -16,13 +16,15 @@ _UNDO = {"reversible": "can be undone", "recoverable": "partly undone", "irrever
 def summary(act: Act, judgement: Judgement, axes: Axes) -> str:
     """At most 80 characters: the weightiest part of the call, how many more there are, the axes."""
     ranked = sorted(judgement.parts, key=lambda part: -part.axes.weight)
-    what, more = ranked[0].what if ranked else act.line, len(ranked) - 1
+    what = ranked[0].what if ranked else act.line
+    more = sum(part.axes.weight > 0 for part in ranked[1:])
     if judgement.doubts and not (ranked and ranked[0].axes.weight):
         what = str(act.args.get("command") or what)
     tail: list[Any] = [_SEEN[axes.exposure], axes.cost == "money" and "costs money"]
-    tail += [judgement.secrets and "secret", judgement.doubts and "not understood"]
-    end = ", ".join(filter(None, [*tail, _UNDO[axes.reversibility]]))
-    extra = f" +{more}" if more > 0 else ""
+    tail += [judgement.secrets and "a secret", judgement.doubts and "not understood"]
+    looks = judgement.secrets and axes.exposure == "private"  # nothing is done that could be undone
+    end = ", ".join(filter(None, [*tail, not looks and _UNDO[axes.reversibility]]))
+    extra = f" and {more} more" if more else ""
     return f"{middle(visible(what), WIDTH - len(end) - len(extra) - 2)}{extra}: {end}"
 
 

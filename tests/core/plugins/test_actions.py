@@ -556,7 +556,7 @@ def test_commands_skills_and_channels_of_plugins(run: Run) -> None:
         assert sent == [("ada", "hi")]
         rows = (await bench.call("command.run", name="plugins"))["result"]["plugins"]
         named = {row["name"]: row["registered"] for row in rows}
-        assert "tool timer" in named["builtin"] and "tool bash" in named["workbench"]
+        assert "tool timer" in named["assistant"] and "tool bash" in named["workbench"]
         assert await bench.refused("command.run", name="none") == "unknown_command"
         assert (await bench.call("skills.list"))["rows"] == []
 
