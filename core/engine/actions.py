@@ -21,6 +21,7 @@ from exo.core.engine.sessions import new_id
 from exo.core.gate.axes import Act
 from exo.core.gate.decide import Verdict, mark
 from exo.core.gate.gate import Gate, doubtful
+from exo.core.gate.words import WIDTH, middle
 from exo.core.plugins.hooks import Hooks
 from exo.core.protocol.codec import refused
 from exo.core.protocol.schema import ApprovalRequested, ApprovalResolved, Call, ToolResult
@@ -212,7 +213,8 @@ class Actions:
             wants += [(wish.reason, wish.rule)] * (mark(wish.rule) not in rules)
         request = approvals.left(session, verdict.digest) if wants else ""
         if wants and not request:
-            summary, grants = "; ".join(why for why, _ in wants), [rule for _, rule in wants]
+            summary = middle("; ".join(why for why, _ in wants), WIDTH)
+            grants = [rule for _, rule in wants]
             grants = grants if all(grants) else []
             request, choice, by = await approvals.ask(session, turn, summary, verdict, grants)
             await self._hooks.fire("post_approval_response", **facts, choice=choice, by=by)

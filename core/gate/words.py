@@ -23,7 +23,7 @@ def summary(act: Act, judgement: Judgement, axes: Axes) -> str:
     tail: list[Any] = [_SEEN[axes.exposure], axes.cost == "money" and "costs money"]
     tail += [judgement.secrets and "a secret", judgement.doubts and "not understood"]
     looks = judgement.secrets and axes.exposure == "private"  # nothing is done that could be undone
-    end = ", ".join(filter(None, [*tail, not looks and _UNDO[axes.reversibility]]))
+    end = ", ".join(filter(None, [*tail, "" if looks else _UNDO[axes.reversibility]]))
     extra = f" and {more} more" if more else ""
     return f"{middle(visible(what), WIDTH - len(end) - len(extra) - 2)}{extra}: {end}"
 
