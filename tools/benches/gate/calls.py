@@ -8,7 +8,8 @@ from typing import Any
 
 FILE = Path(__file__).parent / "calls.jsonl"
 HALVES = ("dev", "held-out")
-FRESH = ("fresh-dev", "fresh-held-out")  # sets of a second author, a file each
+# sets of a second and of a third author, a file each
+FRESH = ("fresh-dev", "fresh-held-out", "third-dev", "third-held-out")
 CWD = "/home/pi/work"  # of a call that names none
 HOME = "/home/pi"
 EXO_HOME = "/home/pi/.exo"
