@@ -355,7 +355,7 @@ def test_a_turn_that_outlasts_a_forgetting_says_it_in_vain(home: Home, exod: Cli
 def test_the_words_that_ask_to_forget_go_along(home: Home, exod: Client) -> None:
     session = exod.call("session.create")["session"]
     id_ = query(exod, "remember", text=SENTENCE)["id"]
-    asked = f"forget that {SENTENCE}\n!tool forget {json.dumps({'id': id_})}"
+    asked = f"It is wrong that {SENTENCE}\n!tool forget {json.dumps({'id': id_})}"
     exod.call("turn.send", session=session, text=asked)
     for event in exod.events(0, session):
         if event["type"] == "approval.requested":
