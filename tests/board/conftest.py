@@ -513,21 +513,36 @@ class Pico:
         self._read, self._codes = 0, b""
         self._host = -1
         self._ends: list[int] = []
-        self.hold()
-        self._inner, slave = pty.openpty()
-        tty.setraw(slave)
-        run = "import sys, micropython_unix as m; sys.argv[0] = 'micropython'; sys.exit(m.main())"
-        with (folder / "errors").open("wb") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", run, "-X", f"heapsize={heap}", "main.py"],
-                cwd=folder, stdin=slave, stdout=slave, stderr=errors,
-            )  # fmt: skip
-        os.close(slave)
-        self._done = False
+        self._heap, self._inner, self._done = heap, -1, False
         self._changing = threading.Lock()
+        self.hold()
         self.plug()
+        self.start()
         self._thread = threading.Thread(target=self._carry, daemon=True)
         self._thread.start()
+
+    def start(self) -> None:
+        """Power on, or off and on."""
+        if self._inner >= 0:
+            self.process.kill()
+            self.process.wait()
+        inner, slave = pty.openpty()
+        tty.setraw(slave)
+        run = "import sys, micropython_unix as m; sys.argv[0] = 'micropython'; sys.exit(m.main())"
+        with (self.folder / "errors").open("wb") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", run, "-X", f"heapsize={self._heap}", "main.py"],
+                cwd=self.folder,
+                stdin=slave,
+                stdout=slave,
+                stderr=errors,
+            )
+        os.close(slave)
+        with self._changing:
+            if self._inner >= 0:
+                os.close(self._inner)
+            self._inner = inner
+            self._codes = b""
 
     # the cable
 
@@ -566,8 +581,7 @@ class Pico:
                         if other >= 0 and data:
                             os.write(other, data)
                     except OSError:
-                        if not to_panel:
-                            return  # the firmware has ended
+                        time.sleep(0.005)  # the firmware has ended, or the host let go
             time.sleep(0.0005)
 
     # the board
