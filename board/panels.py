@@ -22,6 +22,7 @@ DRIVERS: dict[str, tuple[str, int]] = {
     "st7789": ("exo.board.st7789:St7789", 40_000_000),
     "epd2in13v4": ("exo.board.epd2in13v4:Epd2in13V4", 4_000_000),
 }
+CABLE = "rp2040"  # a panel at the end of a cable: no controller of ours, see rp2040.py
 I2C = 1  # the header's bus, /dev/i2c-1
 
 
@@ -65,9 +66,16 @@ def open_panel(
     which `told` hears. Raises BoardError for a driver that is not in the table or takes another mode."""
     if panel.driver == "none":
         return Steady.around(NoPanel(panel.size, panel.mode), told, now)
+    if panel.driver == CABLE:
+        from exo.board.rp2040 import Cable, find_port
+
+        port = getattr(panel, "port", "")
+        return Cable(lambda: find_port(port)).steady(panel.size, told, now)
     if panel.driver not in DRIVERS:
         known = ", ".join(sorted(DRIVERS))
-        raise BoardError(f"open panel {panel.driver!r}", f"there is no such driver: {known}, none")
+        raise BoardError(
+            f"open panel {panel.driver!r}", f"there is no such driver: {known}, {CABLE}, none"
+        )
     driver = _driver(panel.driver)
     if panel.mode != driver.mode:
         what = f"open panel {panel.driver!r}"

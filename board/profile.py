@@ -18,11 +18,13 @@ FOLDER = Path(__file__).parent / "profiles"
 DRIVERS = {
     "sim": "",
     "none": "",  # no panel: see screen.NoPanel
+    "rp2040": "",  # a panel at the end of a cable, with buttons of its own: see rp2040.py
     "ssd1306": "i2c",
     "sh1106": "spi",
     "st7789": "spi",
     "epd2in13v4": "spi",
 }
+PINLESS = ("sim", "rp2040")  # their buttons are on no pin of ours
 MODES = ("1", "L", "RGB")
 ROTATIONS = (0, 90, 180, 270)
 PANEL_PINS = ("DC", "RST", "BUSY", "BL", "CS", "PWR", "TE")
@@ -50,7 +52,8 @@ class Detect:
 class Panel:
     """`size` in pixels as it is looked at, `mode` as Pillow names it, `rotation` in degrees clockwise of
     the picture on the glass, `offset` column and row of the controller's memory where the glass begins.
-    `device` is SPI bus and chip select; names in `active_low` are pins that are on when low."""
+    `device` is SPI bus and chip select; names in `active_low` are pins that are on when low; `port` is a
+    serial port (empty: found by USB ids)."""
 
     driver: str
     size: tuple[int, int]
@@ -64,6 +67,7 @@ class Panel:
     active_low: tuple[str, ...] = ()
     speed_hz: int = 0
     invert: bool = False
+    port: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,11 @@ class Profile:
     reserved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
+    def cabled(self) -> bool:
+        """Whether it is at the end of a cable, whatever machine this is."""
+        return self.panel.driver == "rp2040"
+
+    @property
     def simulated(self) -> bool:
         """Whether it is drawn in a terminal, wherever it runs."""
         return self.panel.driver == "sim"
@@ -186,7 +195,7 @@ class _Reader:
             name=name,
             title=self.get(data, "title", str),
             panel=panel,
-            buttons=self.buttons(self.get(data, "buttons", list), panel.driver != "sim"),
+            buttons=self.buttons(self.get(data, "buttons", list), panel.driver not in PINLESS),
             audio=self.audio(self.get(data, "audio", dict)),
             revision=self.get(data, "revision", str, default=""),
             detect=self.detect(self.get(data, "detect", dict, default={})),
@@ -209,7 +218,7 @@ class _Reader:
         )
 
     def panel(self, data: dict[str, Any]) -> Panel:
-        keys = "driver size mode rotation offset bus address device pins active_low speed_hz invert"
+        keys = "driver size mode rotation offset bus address device pins active_low speed_hz invert port"
         self.known(data, "panel.", *keys.split())
         size = self.get(data, "size", list, "panel.")
         if len(size) != 2 or not all(type(side) is int and 8 <= side <= 2048 for side in size):
@@ -245,6 +254,7 @@ class _Reader:
             active_low=tuple(low),
             speed_hz=self.get(data, "speed_hz", int, "panel.", 0),
             invert=self.get(data, "invert", bool, "panel.", False),
+            port=self.get(data, "port", str, "panel.", ""),
         )
 
     def buttons(self, rows: list[Any], real: bool) -> tuple[Button, ...]:
@@ -275,7 +285,7 @@ class _Reader:
         keys = tuple(self.get(row, "keys", list, where, []))
         if not real:
             if "pin" in row:
-                raise self.bad("buttons.pin", "a simulated board has none")
+                raise self.bad("buttons.pin", "a simulated board has none, nor one on a cable")
             return Button(name, label, keys)
         pull = self.choice(row, "pull", PULLS, where)
         low = self.get(row, "active_low", bool, where, pull != "down")

@@ -35,10 +35,12 @@ class Steady:
         told: Callable[[str], None] = lambda fault: None,
         now: Callable[[], float] = time.monotonic,
         paper: bool = False,
+        longest: float = RETRY[1],
     ) -> None:
+        """`longest` are the seconds between two attempts at a panel that stays away."""
         self.size, self.mode, self.paper = size, mode, paper
         self.fault = ""  # why nothing is seen, empty while all is well
-        self._make, self._told, self._now = make, told, now
+        self._make, self._told, self._now, self._longest = make, told, now, longest
         self._panel: Screen | None = None
         self._wanted: Image | None = None  # what is to be seen
         self._shown: Image | None = None  # what is seen; None: nobody knows
@@ -168,7 +170,7 @@ class Steady:
         return boxes
 
     def _failed(self, why: str) -> None:
-        self._wait = min(2 * self._wait, RETRY[1]) if self._wait else RETRY[0]
+        self._wait = min(2 * self._wait, self._longest) if self._wait else RETRY[0]
         self._next = self._now() + self._wait
         first, self.fault = not self.fault, why
         try:

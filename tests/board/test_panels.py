@@ -556,7 +556,9 @@ def test_a_fake_panel_that_failed_in_the_dark_lights_up() -> None:
 # profiles and real wires
 
 
-@pytest.mark.parametrize("name", [n for n in profiles.names() if n != "sim"])
+@pytest.mark.parametrize(
+    "name", [one.name for one in profiles.every() if not (one.simulated or one.cabled)]
+)
 def test_the_panel_of_every_board_is_driven(rigs: Make, name: str) -> None:
     panel = profiles.load(name).panel
     rig = rigs(panel.driver if panel.driver in DRIVERS else "ssd1306")

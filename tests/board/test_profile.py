@@ -123,7 +123,7 @@ def wiring(board: Profile) -> str:
         f"{key} {pin}{' low' if key in panel.active_low else ''}" for key, pin in panel.pins.items()
     ]
     keys = [
-        f"{button.name} {button.pin}{'' if button.active_low else ' high'}"
+        f"{button.name}{'' if button.pin is None else f' {button.pin}'}{'' if button.active_low else ' high'}"
         for button in board.buttons
     ]
     led = ", ".join(f"{key} {pin}" for key, pin in board.led.pins.items()) if board.led else ""

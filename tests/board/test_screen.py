@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from exo.board.fake import FakePanel
-from exo.board.panels import DRIVERS
+from exo.board.panels import CABLE, DRIVERS
 from exo.board.screen import NoPanel, Screen
 from exo.board.steady import Steady
 from exo.core.base.errors import BoardError
@@ -31,7 +31,7 @@ PANELS: dict[str, Callable[[], Screen]] = {
     "none": NoPanel,
     "steady": lambda: Steady.around(FakePanel()),
 }
-REAL = [*DRIVERS, *(f"steady {name}" for name in DRIVERS)]
+REAL = [f"{care}{name}" for care in ("", "steady ") for name in (*DRIVERS, CABLE)]
 
 
 @pytest.fixture(params=[*PANELS, *REAL])
