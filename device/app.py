@@ -131,9 +131,11 @@ def build(
     """Put a handheld together; its link runs, its loop does not yet."""
     from exo.device.ear import Ear
     from exo.device.link import Exod
+    from exo.device.mirror import Mirror
     from exo.device.voice import Voice
 
     handheld = bare(home, settings, screen, buttons, clock or SystemClock(), toggles, trace)
+    handheld.display.mirror = Mirror(home.state / "screen.sock").show
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
     language = settings.text("voice.language")

@@ -65,6 +65,7 @@ class Display:
         self._pages = pages
         self._view: View | None = None
         self.shown: Drawn | None = None
+        self.mirror: Callable[[Image.Image], None] = lambda image: None  # who else looks
 
     @property
     def fault(self) -> str:
@@ -82,6 +83,7 @@ class Display:
         if isinstance(self._pages, Pages):
             image = fit(image, screen.size, screen.mode, screen.paper)
         screen.show(image)
+        self.mirror(image)
 
 
 def tell(fault: str) -> None:

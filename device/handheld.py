@@ -310,7 +310,9 @@ class Handheld:
         elif name in ("screen.language", "screen.text", "screen.contrast"):
             pages = self.lay_out(self.options)
             self.pages, self.texts = pages, pages.texts
+            mirror = self.display.mirror
             self.display = Display(self.display.screen, pages, self.clock.monotonic)
+            self.display.mirror = mirror
             self.talk.reply.use(pages)
             if name == "screen.language":
                 self.home()  # the titles of open pages are in the language before

