@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +22,7 @@ SILENCE = 15.0  # seconds without a frame: the other side is gone
 GIVE_UP = 1.0  # seconds until a frame that began and does not go on is noise
 BOUND = 16384  # bytes that wait for the reader before the next event is taken
 LONGEST = 8 * 1024 * 1024  # bytes of a message
+OPEN = 4  # messages of which a part has come
 _HEAD = 6
 
 
@@ -42,10 +43,10 @@ def pack(raw: bytes, number: int) -> list[bytes]:
 
 
 class Joiner:
-    """Puts the parts of long messages together."""
+    """Puts the parts of long messages together; those of several may come in turns."""
 
     def __init__(self) -> None:
-        self._number, self._pieces = -1, list[bytes]()
+        self._open: OrderedDict[int, list[bytes]] = OrderedDict()
 
     def take(self, payload: bytes) -> bytes | None:
         """The message that this part completes."""
@@ -53,15 +54,17 @@ class Joiner:
             int.from_bytes(payload[n : n + 2], "little") for n in range(0, _HEAD, 2)
         )
         if at == 0:
-            self._number, self._pieces = number, []
-        if number != self._number or at != len(self._pieces):
-            self._number = -1  # a part is missing
+            self._open[number] = []
+        pieces = self._open.get(number)
+        if pieces is None or at != len(pieces):
+            self._open.pop(number, None)  # a part is missing
             return None
-        self._pieces.append(payload[_HEAD:])
-        if len(self._pieces) < count:
-            return None
-        whole, self._number, self._pieces = b"".join(self._pieces), -1, []
-        return whole
+        pieces.append(payload[_HEAD:])
+        if len(pieces) >= count:
+            return b"".join(self._open.pop(number))
+        if len(self._open) > OPEN:
+            self._open.popitem(last=False)
+        return None
 
 
 def key(digits: str, challenge: dict[str, Any]) -> bytes:
@@ -91,15 +94,19 @@ class Outgoing:
         self.written = 0  # the number of the last event that went out whole
 
     def put(self, data: bytes, seq: int = 0, first: bool = False) -> None:
-        """Append, `first`: before all but what has begun. `seq` is the event that `data` ends, -1 for a part
+        """Append: what is no event before the events; `first`: before all but what has begun. `seq` is the event that `data` ends, -1 for a part
         of one, 0 for all else."""
         with self._lock:
             if not self._open or not data:
                 return
             if first:
                 self._queue.insert(1 if self._begun else 0, (data, seq))
-            else:
+            elif seq or not self._queue or not self._queue[-1][1]:
                 self._queue.append((data, seq))
+            else:
+                events = (n for n, each in enumerate(self._queue) if each[1])
+                at = max(next(events), 1 if self._begun else 0)
+                self._queue.insert(at, (data, seq))
             self.size += len(data)
         self._wake()
 

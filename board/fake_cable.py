@@ -24,14 +24,18 @@ class FakeCable:
         self.baud, self.away = baud, away
         self.cuts = 0
         self.carried = 0  # bytes, of both directions
+<<<<<<< HEAD
         self.cut: Callable[[], int] | None = (
             None  # bytes until the next cut, asked for at each plugging in
         )
+=======
+        self.cut: Callable[[], int] | None = None
+>>>>>>> console
         self.noise: Callable[[bytes], bytes] | None = None  # what becomes of a piece on its way
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._ends: tuple[int, int] | None = None
         self._slaves: list[int] = []
-        self._left = 0
+        self._left, self._held = 0, [b"", b""]
         self._thread = threading.Thread(target=self._run, name="cable", daemon=True)
 
     def __enter__(self) -> FakeCable:
@@ -44,9 +48,16 @@ class FakeCable:
         self._thread.join(5)
         self.pull()
 
-    def plug(self) -> None:
-        """Two new pseudo-terminals."""
+    def cut_after(self, cut: Callable[[], int] | None) -> None:
+        """From now on pull the cable after as many bytes as `cut` says at each plugging in; None: no more."""
         with self._lock:
+            self.cut, self._left = cut, cut() if cut else 0
+
+    def plug(self) -> None:
+        """Two new pseudo-terminals, unless it is plugged in."""
+        with self._lock:
+            if self._ends is not None:
+                return
             ends = []
             for port in (self.device, self.host):
                 master, slave = os.openpty()
@@ -65,7 +76,7 @@ class FakeCable:
         with self._lock:
             for handle in [*(self._ends or ()), *self._slaves]:
                 os.close(handle)
-            self._ends, self._slaves = None, []
+            self._ends, self._slaves, self._held = None, [], [b"", b""]
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -81,21 +92,20 @@ class FakeCable:
                 return
             ends = self._ends
             step = max(1, self.baud // 10 // 50) if self.baud else 4096
-            ready, _, _ = select.select(ends, [], [], 0.01)
-            for end in ready:
-                other = ends[1 - ends.index(end)]
-                if not select.select([], [other], [], 0)[1]:
-                    continue
-                piece = os.read(end, min(step, self._left) if self.cut else step)
-                self.carried += len(piece)
-                self._left -= len(piece)
-                piece = self.noise(piece) if self.noise else piece
-                while piece:
+            # neither direction waits for the other: what does not fit is held
+            wanted = [end for n, end in enumerate(ends) if not self._held[n]]
+            ready, _, _ = select.select(wanted, [], [], 0.01)
+            for n in (0, 1):
+                if ends[n] in ready:
+                    piece = os.read(ends[n], max(1, min(step, self._left)) if self.cut else step)
+                    self.carried += len(piece)
+                    self._left -= len(piece)
+                    self._held[n] = self.noise(piece) if self.noise else piece
+                if self._held[n]:
                     with contextlib.suppress(BlockingIOError):
-                        piece = piece[os.write(other, piece) :]
-                if self.cut and self._left <= 0:
-                    break
-        if self.cut and self._left <= 0:
+                        self._held[n] = self._held[n][os.write(ends[1 - n], self._held[n]) :]
+            over = self.cut is not None and self._left <= 0
+        if over:
             self.pull()
             self.cuts += 1
             time.sleep(self.away)

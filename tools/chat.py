@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exo.core.base.client import Client
 from exo.core.base.errors import ExoError
@@ -22,6 +22,9 @@ from exo.core.base.home import Home
 from exo.tools.attach import attach, paths
 from exo.tools.running import connect, here
 from exo.tools.transcript import Out, Transcript, first, visible
+
+if TYPE_CHECKING:
+    from exo.tools.console import Link
 
 BACK = 2000  # events read again at the start, for turns that run and questions that are open
 SHELL = 3600.0  # seconds a command of the person may take
@@ -31,9 +34,9 @@ SHOWN = 60  # lines of a shell command's output; /output has all
 class Chat:
     """A conversation with exod, whatever the front end."""
 
-    def __init__(self, client: Client, session: str, out: Out) -> None:
+    def __init__(self, client: Client | Link, session: str, out: Out) -> None:
         self.client, self.out = client, out
-        self._patient = Client(client.socket, SHELL)
+        self._patient = client.patient(SHELL)
         hello = client.call("hello", protocol=1, client="exo chat")
         self._since = max(int(hello["first"]) - 1, int(hello["seq"]) - BACK, 0)
         self.transcript = Transcript(out, session, int(hello["seq"]))
@@ -170,7 +173,7 @@ class Chat:
         self._print(lines)
 
     def _new(self, rest: str) -> None:
-        body = {"cwd": str(here())} | ({"title": rest} if rest else {})
+        body = where(self.client) | ({"title": rest} if rest else {})
         self._go(str(self.client.call("session.create", **body)["session"]))
 
     def _sessions(self, rest: str) -> None:
@@ -245,6 +248,11 @@ class Chat:
     def _print(self, lines: list[str]) -> None:
         if lines:
             self.out.line("\n".join(lines), "plain")
+
+
+def where(client: Client | Link) -> dict[str, str]:
+    """The folder of a new session: this one, if exod runs on this machine."""
+    return {"cwd": str(here())} if isinstance(client, Client) else {}
 
 
 def chat(options: argparse.Namespace) -> int:

@@ -29,6 +29,17 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
         ((("text",), {"metavar": "TEXT", "help": "what you say (-: read it from stdin)"}), SESSION),
     ),
     "chat": ("chat", "chat", "turns in a line terminal", (SESSION,)),
+    "tui": ("console", "tui", "a conversation in panes: transcript, approvals, screen, logs", (SESSION,)),
+    "console": (
+        "console",
+        "console",
+        "the same with the device at the other end of a USB cable",
+        (
+            (("port",), {"metavar": "PORT", "nargs": "?", "help": "its port (default: found)"}),
+            (("--baud",), {"type": int, "default": 115200, "help": "speed of a real UART"}),
+            SESSION,
+        ),
+    ),
     "serve": ("serve", "serve", "exod and exo-models in the foreground, until Ctrl-C", ()),
     "recall": (
         "memory",

@@ -16,7 +16,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Protocol
 
 from exo.board.cable import (
@@ -121,6 +120,20 @@ class Link:
             if time.monotonic() > end:
                 self.close()
                 raise ServiceError("reach the device", f"no answer in {seconds:.0f} s")
+
+    def watch(
+        self,
+        on_state: Callable[[str], None],
+        on_log: Callable[[str, str], None],
+        on_event: Callable[[dict[str, Any]], None],
+        ask_pin: Callable[[str], str],
+    ) -> None:
+        """Have somebody else told from now on."""
+        self.on_state, self.on_log, self.on_event = on_state, on_log, on_event
+        self._ask_pin = ask_pin
+        with contextlib.suppress(OSError):
+            self._words({"logs": True})
+            self._words({"mirror": True})
 
     def close(self) -> None:
         self._stop.set()
@@ -472,4 +485,16 @@ def console(options: argparse.Namespace) -> int:
     link.start(3600.0)
     from exo.tools.tui.app import run
 
-    return run(link, options.session, folder=Path.cwd())
+    return run(link, options.session)
+
+
+def tui(options: argparse.Namespace) -> int:
+    """The same client on this machine's own exod."""
+    from exo.core.base.home import Home
+    from exo.tools.running import connect
+
+    home = Home.find(options.home)
+    client = connect(home)
+    from exo.tools.tui.app import run
+
+    return run(client, options.session, home)

@@ -26,6 +26,10 @@ class Client:
     def __init__(self, socket: Path, timeout: float = 10.0) -> None:
         self.socket, self.timeout = socket, timeout
 
+    def patient(self, timeout: float) -> Client:
+        """The same exod with another time-out."""
+        return Client(self.socket, timeout)
+
     def call(self, type_: str, /, **body: Any) -> dict[str, Any]:
         """Send one command and return its result. Raises ProtocolError with exod's code, or
         ServiceError when exod does not answer within the time-out."""

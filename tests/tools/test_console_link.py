@@ -138,18 +138,16 @@ def cut_and_compare(exo, cable, cuts, seed):
     with linked(cable) as link:
         follower = Follower(link, since)
         session = link.call("session.create")["session"]
-        cable.cut = lambda: chance.randrange(1, 6000)
+        cable.cut_after(lambda: chance.randrange(1, 6000))
         said, n = [], 0
         end = time.monotonic() + PATIENCE + cuts
-        cable.pull()
-        cable.plug()
         while cable.cuts < cuts:
             assert time.monotonic() < end, f"{cable.cuts} cuts"
             text = f"number {n} " + "x" * chance.randrange(2000)
             said.append(text)
             turn = link.send(session, text, "queue", retry=60.0)
             n += 1
-        cable.cut = None
+        cable.cut_after(None)
         follower.until(ends(turn))
         follower.close()
     same_as_the_record(exo, since, follower.seen)
