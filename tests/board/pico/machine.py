@@ -3,6 +3,7 @@ folder. `pins` holds the numbers of the pins that are pulled down, `wires` what 
 length, then the transfer), `events` a line for all else; while `unplugged` exists, I2C does not answer."""
 
 import os
+import select
 import sys
 import time
 
@@ -59,6 +60,26 @@ class I2C:
             at += len(part)
         self._all[0], self._all[1] = (at - 2) & 0xFF, (at - 2) >> 8
         self._file.write(memoryview(self._all)[:at])
+
+
+class UART:
+    """A line without a console: standard input and output, which nothing waits for."""
+
+    def __init__(self, number, baudrate, tx, rx, rxbuf, timeout):
+        self._poll = select.poll()
+        self._poll.register(sys.stdin, select.POLLIN)
+        self._one = bytearray(1)
+        note("uart %d %d" % (number, baudrate))
+
+    def readinto(self, into):
+        count = 0
+        while count < len(into) and self._poll.poll(0) and sys.stdin.buffer.readinto(self._one):
+            into[count] = self._one[0]
+            count += 1
+        return count or None
+
+    def write(self, data):
+        return sys.stdout.buffer.write(data)
 
 
 class WDT:
