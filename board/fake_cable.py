@@ -24,13 +24,7 @@ class FakeCable:
         self.baud, self.away = baud, away
         self.cuts = 0
         self.carried = 0  # bytes, of both directions
-<<<<<<< HEAD
-        self.cut: Callable[[], int] | None = (
-            None  # bytes until the next cut, asked for at each plugging in
-        )
-=======
         self.cut: Callable[[], int] | None = None
->>>>>>> console
         self.noise: Callable[[bytes], bytes] | None = None  # what becomes of a piece on its way
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._ends: tuple[int, int] | None = None

@@ -129,8 +129,13 @@ class ExoApp(App[int]):
                 lambda event: self.do(partial(self.panel, event["body"])),
                 self.ask_pin,
             )
-        self.line("Enter says it; @file sends a file along, !command runs in the shell, /help", "notice")
-        self.line("Ctrl-P: everything else. F2 the device's screen, F3 logs. Ctrl-C stops, then leaves.", "notice")
+        self.line(
+            "Enter says it; @file sends a file along, !command runs in the shell, /help", "notice"
+        )
+        self.line(
+            "Ctrl-P: everything else. F2 the device's screen, F3 logs. Ctrl-C stops, then leaves.",
+            "notice",
+        )
         self.chat.follow(lambda event: self.do(partial(self.take, event)))
         self.run_worker(self.chat.prefill, thread=True)
         self._show_status()
