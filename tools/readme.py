@@ -47,6 +47,7 @@ FOLDERS = {
     "tools/assistant": "a plugin: what is understood without a model, in three languages",
     "tools/assistant/language": "words, forms and answers of commands, a file a language",
     "tools/providers": "a plugin: ways to speak to models beyond the usual one",
+    "tools/tui": "the client in panes, on a socket or at the end of a cable",
     "tools/agent": "a plugin: tools that are written while Exo runs",
     "tools/tasks": "a plugin: what comes at its time",
     "tools/guest": "MicroPython: modules that code in the sandbox may import",

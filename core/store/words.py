@@ -6,41 +6,21 @@ from __future__ import annotations
 import datetime
 import hashlib
 import re
+import tomllib
 import unicodedata
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from exo.core.retrieve.document import TRUST
 
-# the first that fits; a habit of the person ("I never drink coffee") is no rule for an answer
-_KINDS = (
-    ("preference", r"\bi (?:really |would )?(?:prefer|like|love|hate|dislike|enjoy|can't stand)\b"),
-    ("preference", r"\bi (?:do not|don't) (?:like|want|enjoy)\b|\bmy (?:favou?rite|preferred)\b"),
-    (
-        "preference",
-        r"\bich (?:mag|liebe|hasse|bevorzuge|will (?:nicht|kein)|möchte)\b|\bmein liebling",
-    ),
-    ("preference", r"\bich \w+ (?:sehr |so )?(?:gern|lieber|ungern)\b"),
-    ("rule", r"^(?:please |bitte )?(?:always|never|do not|don't|immer|nie|niemals|stets)\b"),
-    (
-        "trait",
-        r"\bi(?:'m| am| have been)\b|\bich bin\b|\b(?:i|ich) \w* ?(?:always|never|immer|nie)\b",
-    ),
-)
-_WHEN = re.compile(r"^(?:when(?:ever)?|wenn|if|falls|sobald)\s+(?P<when>[^,:.]{3,80}),", re.I)
-_LABELS = {"preference": "preferences", "rule": "rules", "trait": "person", "fact": "facts"}
-_CHANNELS = {"typed": "self", "voice": "self", "console": "self", "hand": "self"} | {
-    "markdown": "verified",
-    "jsonl": "verified",
-    "notes": "verified",
-    "bookmarks": "third_party",
-    "mail": "third_party",
-}
+_DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_WHEN = re.compile(_DATA["when"], re.I)
 
 
 def trust_of(channel: str) -> str:
     """How far what came by `channel` (or from a source of an import) is trusted; unknown: untrusted."""
-    return _CHANNELS.get(channel, "untrusted")
+    return str(_DATA["channels"].get(channel, "untrusted"))
 
 
 def worst(*trusts: str) -> str:
@@ -62,11 +42,11 @@ def one_line(text: str, most: int = 400) -> str:
 def guess(text: str) -> dict[str, object]:
     """Fields of a node made of `text`: type, domain, title, summary, load_when."""
     line = one_line(text, 10_000)
-    kind = next((kind for kind, rule in _KINDS if re.search(rule, line, re.I)), "fact")
+    kind = next((kind for kind, rule in _DATA["kinds"] if re.search(rule, line, re.I)), "fact")
     title = re.split(r"(?<=[.!?])\s", line, maxsplit=1)[0].rstrip(".")
     when = _WHEN.match(line)
     return {
-        **{"type": kind, "domain": _LABELS[kind], "title": one_line(title, 70)},
+        **{"type": kind, "domain": _DATA["labels"][kind], "title": one_line(title, 70)},
         **{"summary": one_line(line, 200), "load_when": [when["when"]] if when else []},
     }
 
