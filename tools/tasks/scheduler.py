@@ -130,14 +130,13 @@ class Scheduler:
         """Deliver what is due; returns the seconds until there is something to look at. Raises StorageError."""
         if getattr(self._clock, "unsure", False):
             return LOOK
-        for task in self.every():
+        due = f"SELECT {_COLUMNS} FROM tasks WHERE slot <= ? ORDER BY slot, id"
+        for task in map(_task, self._database.rows(due, self._clock.now_ms())):
             now = self._clock.now_ms()
-            if task.slot is None or task.slot > now:
-                break
             if self._claim(task, now):
                 await self._handle(task, now)
-        slots = [task.slot for task in self.every() if task.slot is not None]
-        left = (min(slots) - self._clock.now_ms()) / 1000 if slots else LOOK
+        ((slot,),) = self._database.rows("SELECT min(slot) FROM tasks")
+        left = LOOK if slot is None else (slot - self._clock.now_ms()) / 1000
         return min(LOOK, max(0.2, left))
 
     def _claim(self, task: Task, now: int) -> bool:
