@@ -31,7 +31,9 @@ _MISSED = const(3)  # one before it did not come whole
 _WAIT = const(4)  # ms for a byte to come: buttons are read at least that often while all is quiet
 _BEAT = const(1000)  # ms between signs of life
 _GONE = const(3000)  # ms of silence after which the host is gone
-_STALE = const(1000)  # ms until the rest of a frame is given up
+_STALE = const(
+    300
+)  # ms of silence until the rest of a frame is given up: less than a beat, which fills it
 _DIM = const(1)  # contrast of the panel's own pages: they may stand for days
 
 
