@@ -34,7 +34,8 @@ LINK, SCREEN, BUTTONS, LOG = 2, 3, 4, 5  # kinds of frames
 PICTURE, BRIGHTNESS, LIGHT = 0, 1, 2  # the first byte of kind 3
 DONE, BLIND = 0, 2  # its answer: all is seen; the screen does not answer
 LOOK = 0.25  # seconds that a read waits for a first byte
-BEAT = 1.0  # seconds between pings, and until the rest of a frame is given up
+BEAT = 1.0  # seconds between pings
+STALE = 0.3  # seconds of silence until the rest of a frame is given up: less than a beat, which fills it
 GONE = 3.0  # seconds of silence after which the line is opened anew
 ANSWER = 1.0  # seconds until a picture must have been answered
 AGAIN = 0.5  # seconds between attempts to open the line
@@ -176,7 +177,7 @@ class Cable:
                 now = self.now()
                 if data:
                     came, found = now, reader.feed(data)
-                elif reader.waits and now - came > BEAT:
+                elif reader.waits and now - came > STALE:
                     found = reader.give_up()
                 else:
                     found = []

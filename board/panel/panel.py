@@ -31,7 +31,9 @@ _MISSED = const(3)  # one before it did not come whole
 _WAIT = const(4)  # ms for a byte to come: buttons are read at least that often while all is quiet
 _BEAT = const(1000)  # ms between signs of life
 _GONE = const(3000)  # ms of silence after which the host is gone
-_STALE = const(1000)  # ms until the rest of a frame is given up
+_STALE = const(
+    300
+)  # ms of silence until the rest of a frame is given up: less than a beat, which fills it
 _DIM = const(1)  # contrast of the panel's own pages: they may stand for days
 
 
@@ -55,7 +57,8 @@ class Panel:
         self._pins = [pin for _, pin in buttons]
         self._levels = bytearray(len(buttons))
         self._size = width, height
-        self._reader = Reader(_HEAD + (width + 7) // 8 * height)
+        self._limit = _HEAD + (width + 7) // 8 * height  # bytes of the longest payload
+        self._reader = Reader(self._limit)
         self._into = bytearray(256)
         self._view = memoryview(self._into)
         self._area = bytearray((width + 7) // 8 * height)  # the picture that came, as its rows
@@ -66,7 +69,10 @@ class Panel:
         self._level, self._lit = _DIM, -1  # contrast that is to be, and that is
         self._lines = ()  # of the page that is to be seen while there is no host
         self._number, self._state = -1, _DONE  # of the frame that is to be answered; -1: none
-        self._last = -1  # the number before; -1: whatever comes is the first
+        self._last = (
+            -1
+        )  # the number before; -1: whatever comes is the first, -2: something is missing
+        gc.threshold(4096)  # small and often: no holes between what stays
         self._ms = 0  # since the start; ticks_ms turns over after days
         self._ticks = self._heard = self._came = self._beaten = time.ticks_ms()
         self._log = logging.getLogger("panel")
@@ -84,6 +90,14 @@ class Panel:
         now = time.ticks_ms()
         self._ms += time.ticks_diff(now, self._ticks)
         self._ticks = now
+        try:
+            self._turn(now, count)
+        except MemoryError:  # lost, like what a bad line loses: the host sends it again
+            self._reader = None
+            gc.collect()
+            self._reader, self._last = Reader(self._limit), -2
+
+    def _turn(self, now, count):
         if count:
             self._came = now
             self._take(self._reader.feed(bytes(self._view[:count])))
@@ -174,7 +188,7 @@ class Panel:
     def _drawn(self, payload):
         """One frame of kind 3."""
         number = payload[1]
-        if self._last >= 0 and number != (self._last + 1) & 0xFF:
+        if self._last != -1 and (self._last == -2 or number != (self._last + 1) & 0xFF):
             self._state = _MISSED
         self._number = self._last = number
         if payload[0] == _PICTURE:

@@ -254,6 +254,28 @@ def test_whatever_the_line_does_the_last_picture_is_seen(pico: Any, cabled: Any,
     assert not pico.errors()
 
 
+def test_a_frame_that_was_cut_does_not_swallow_what_comes_each_second(pico: Any) -> None:
+    longest = frame(rp2040.SCREEN, bytes(1034))
+    pico.await_(lambda: "watched" in pico.events())
+    pico.say(longest[:6])
+    cable = Cable(lambda: pico.port)
+    assert cable.wait(PATIENCE / 2)
+    cut = threading.Event()
+
+    def cut_one(to_panel: bool, data: bytes) -> bytes:
+        if to_panel or cut.is_set():
+            return data
+        cut.set()
+        return frame(rp2040.LOG, bytes(4000))[:6]
+
+    pico.damage = cut_one
+    pico.await_(cut.is_set)
+    button = cable.pin("ok")
+    pico.hold("ok")
+    pico.await_(lambda: button.is_active, PATIENCE / 2)
+    cable.close()
+
+
 def test_a_slow_line_is_never_flooded(pico: Any, cabled: Any) -> None:
     """115,200 baud: what was sent and is not answered stays below a picture and a bit."""
     most, ahead, reader = 0, 0, Reader()
@@ -414,7 +436,7 @@ def device(pico: Any, home: Home) -> Iterator[Callable[..., subprocess.Popen[str
 
     def start(*words: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-P", "-m", "exo.device.app", "--home", str(home.root)]
-        command += ["--board", "panel-rp2040", "--no-services", *words]
+        command += ["--board", "panel-rp2040", *words]
         pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         started.append(subprocess.Popen(command, text=True, **pipes))
         return started[-1]
@@ -425,28 +447,48 @@ def device(pico: Any, home: Home) -> Iterator[Callable[..., subprocess.Popen[str
         process.communicate()
 
 
-def test_exo_device_shows_its_pages_on_the_panel(pico: Any, device: Callable[..., Any]) -> None:
+def rests(pico: Any) -> bytes:
+    """The page, once it stays as it is: what exo-device shows while it starts moves."""
+    before = b""
+    end = time.monotonic() + 3 * PATIENCE
+    while time.monotonic() < end:
+        seen = pico.seen()
+        now = seen.tobytes() if seen else b""
+        if now and now == before and pico.glass.contrast == 255:
+            return now
+        before = now
+        time.sleep(1.5)
+    raise AssertionError("it does not come to rest")
+
+
+def test_exo_device_is_the_companion_on_the_panel(pico: Any, device: Callable[..., Any]) -> None:
     golden(pico, "panel-boot")
-    boot = pico.seen()
-    process = device("--port", pico.port)
-    pico.await_(lambda: not pico.sees(boot) and pico.glass.contrast == 255)
-    pages = set()
-    for name in ("ok", "down", "down", "ok", "back"):
-        pages.add(pico.seen().tobytes())
+    port = pico.folder / "port"
+    port.symlink_to(pico.port)
+    process = device("--port", str(port), "--models-fake")
+    pages = [rests(pico)]
+    for name in ("down", "down", "ok"):  # the menu, its second row, what is behind it
         pico.hold(name)
         time.sleep(0.2)
         pico.hold()
-        time.sleep(0.4)
-    assert len(pages) > 2, "its pages do not follow the buttons"
+        pico.await_(lambda: pico.seen().tobytes() != pages[-1])
+        pages.append(rests(pico))
+    assert len(set(pages)) == 4, "its pages do not follow the buttons"
+    pico.pull()
+    port.unlink()
+    golden(pico, "panel-gone")
+    pico.plug()
+    port.symlink_to(pico.port)
+    pico.await_(lambda: pico.seen().tobytes() == pages[-1])
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=PATIENCE)
+    _, said = process.communicate(timeout=2 * PATIENCE)
     assert process.returncode == 0, said
-    assert f"panel = on {pico.port}" in said
+    assert f"panel = on {port}" in said
     golden(pico, "panel-gone")
 
 
 def test_a_panel_that_is_not_there_is_said(pico: Any, device: Callable[..., Any]) -> None:
-    process = device("--port", "/dev/nothing")
+    process = device("--no-services", "--port", "/dev/nothing")
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2  # no terminal here either
     assert "panel = not plugged in" in said
