@@ -103,7 +103,7 @@ def menu(device: Handheld) -> ListPage:
         texts, known = device.texts, device.known
         found = []
         for asked in device.cards.later:
-            label = str(asked.body.get("text") or asked.body.get("summary") or "")
+            label = asked.label or texts("question.title")
             found.append(Item(label, partial(device.cards.show, asked), icon="question"))
         if device.talk.reply.text:
             found.append(Item(texts("menu.last"), last))

@@ -253,4 +253,4 @@ def _hang_up(link: UnixConnection) -> None:
 def _why(error: Exception) -> str:
     if isinstance(error, ServiceError):
         return error.why or str(error)
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return getattr(error, "strerror", None) or "the answer broke off"
