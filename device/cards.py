@@ -16,6 +16,7 @@ from exo.device.entry import Entry
 from exo.device.events import Called
 from exo.device.pages import View
 from exo.device.states import ASKED, BROWSED, LOCKED
+from exo.device.text import UNSEEN, clusters, seen
 from exo.device.wire import Notice
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 REFLEX = 0.4  # seconds: a press so soon was meant for what was there before
 LONGEST = 86_400.0  # seconds that a question may stand
 WAITS = 300.0  # seconds that a question stands on the screen before it is left for later
+WHOLE = 14  # letters of an option that every panel shows; longer ones stand in the text too
 ARGUMENT = 1200  # characters of an argument that are shown
-UNSEEN = ("Cc", "Cf", "Cn", "Co", "Zl", "Zp")  # categories of Unicode
 GONE = ("unknown_approval", "already_answered")
 
 
@@ -319,10 +320,12 @@ class Question(Card):
     state = "question"
 
     def __init__(self, device: Handheld, asked: Asked) -> None:
-        super().__init__(device, asked, device.texts("question.title"), asked.label)
         options = asked.body.get("options")
         given = (str(each) for each in options) if isinstance(options, list) else ()
         self._options = tuple(each for each in given if seen(each))
+        cut = any(len(clusters(each)) > WHOLE for each in self._options)
+        text = "\n• ".join((asked.label, *(self._options if cut else ())))
+        super().__init__(device, asked, device.texts("question.title"), text)
         self.holds = device.fingers.single
 
     @property
@@ -352,11 +355,6 @@ class Question(Card):
 
     def said(self, text: str) -> None:
         self.device.cards.answer(self.asked, text.strip())
-
-
-def seen(text: str) -> bool:
-    """Whether anything of `text` is to be seen."""
-    return any(not char.isspace() and category(char) not in UNSEEN for char in text)
 
 
 def _short(value: object) -> str:

@@ -406,6 +406,18 @@ def test_one_key_alone_allows_and_denies(make_bench: Callable[..., Bench]) -> No
     assert answers(bench)[-1] == ("r3", "deny")
 
 
+def test_options_too_long_for_their_line_stand_in_the_text(bench: Bench) -> None:
+    options = ["The long draft of Monday", "The long draft of Friday"]
+    bench.wire("question.asked", question="q1", text="Which draft?", options=options)
+    bench.pass_(0.5)
+    page: Any = bench.device.page
+    assert page.text == "Which draft?\n• The long draft of Monday\n• The long draft of Friday"
+    bench.tap("back")
+    bench.wire("question.asked", question="q2", text="Which?", options=["Monday", "Friday"])
+    page = bench.device.page
+    assert page.text == "Which?"
+
+
 @pytest.mark.parametrize("held", [True, False])
 def test_news_of_the_device_while_one_speaks_to_a_card_end_the_turn_that_asked(
     bench: Bench, held: bool
