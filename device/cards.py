@@ -53,7 +53,9 @@ class Cards:
     def __init__(self, device: Handheld) -> None:
         self._device = device
         self.open: list[Asked] = []
-        self._sent: dict[int, Asked] = {}  # answers on their way to exod, by the order of their sending
+        self._sent: dict[
+            int, Asked
+        ] = {}  # answers on their way to exod, by the order of their sending
         self._number = 0
 
     @property

@@ -160,7 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     try:
         return int(options.run(options) or 0)
-    except ProtocolError as error:  # exod says what failed; the name of its command tells nobody more
+    except (
+        ProtocolError
+    ) as error:  # exod says what failed; the name of its command tells nobody more
         print(f"exo: {visible(error.why or str(error))}", file=sys.stderr)
         return 1
     except ExoError as error:

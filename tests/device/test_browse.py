@@ -440,6 +440,8 @@ def test_times_that_no_calendar_has_and_rows_without_words_can_be_looked_at(
     bench.do(ev.Called("due", 0, {"rows": [{"due": ts, "label": "Tea", "id": "a"}]}))
     bench.tap("down", "back")
     choose(bench, "Conversations")
-    bench.do(ev.Called("sessions", 0, {"sessions": [{"id": "s", "title": " \u200b", "updated": ts}]}))
+    bench.do(
+        ev.Called("sessions", 0, {"sessions": [{"id": "s", "title": " \u200b", "updated": ts}]})
+    )
     bench.tap("down")
     assert bench.state == "sessions" and "…" in bench.screen

@@ -319,7 +319,11 @@ def test_the_begin_and_the_end_of_a_long_argument_are_shown(bench: Bench) -> Non
 
 
 def test_nothing_is_cut_from_a_card_in_silence(bench: Bench) -> None:
-    for more in ({"summary": "x" * 9000 + "END"}, {"args": {"x" * 9000: "END"}}, {"tool": "x" * 9000}):
+    for more in (
+        {"summary": "x" * 9000 + "END"},
+        {"args": {"x" * 9000: "END"}},
+        {"tool": "x" * 9000},
+    ):
         ask(bench, **more)
         page = bench.device.page
         assert page is not None

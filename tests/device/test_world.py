@@ -73,7 +73,13 @@ def test_a_fault_in_the_language_is_told_before_anything_runs(
 
 
 def test_what_exod_says_may_have_a_kind_of_its_own(tmp_path: Path) -> None:
-    body = {"panel": "mail", "kind": "progress", "action": "open", "self": 1, "data": {"title": "Mail"}}
+    body = {
+        "panel": "mail",
+        "kind": "progress",
+        "action": "open",
+        "self": 1,
+        "data": {"title": "Mail"},
+    }
     script = f"wait idle 5\nwire ui.panel {json.dumps(body)}\npress down\nwait menu 2\nexpect Mail"
     play(Home(tmp_path), script)
 
