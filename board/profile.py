@@ -165,7 +165,9 @@ def load(name: str, folder: Path = FOLDER) -> Profile:
     path = folder / f"{name}.toml"
     if not name.replace("-", "").replace("_", "").isalnum() or not path.is_file():
         raise BoardError(
-            f"use board {name!r}", "there is no such profile", f"use one of {names(folder)}"
+            f"use board {name!r}",
+            "there is no such profile",
+            f"use one of {', '.join(names(folder))}",
         )
     try:
         data = tomllib.loads(path.read_text())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from exo.device.fingers import HOLD
 from exo.device.pages import Row, View
-from exo.device.text import Line, plain
+from exo.device.text import Line, plain, seen
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
@@ -115,7 +115,10 @@ class ListPage(Page):
     def view(self) -> View:
         items = self.items
         self.chosen = min(self.chosen, max(0, len(items) - 1))
-        rows = tuple(Row(each.label, each.value, each.icon, each.marked) for each in items)
+        rows = tuple(
+            Row(each.label if seen(each.label) else "…", each.value, each.icon, each.marked)
+            for each in items
+        )
         return View("list", NEVER, self.title, rows=rows, chosen=self.chosen)
 
     def key(self, name: str) -> None:

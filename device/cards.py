@@ -16,6 +16,7 @@ from exo.device.entry import Entry
 from exo.device.events import Called
 from exo.device.pages import View
 from exo.device.states import ASKED, BROWSED, LOCKED
+from exo.device.text import UNSEEN, clusters, seen
 from exo.device.wire import Notice
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 REFLEX = 0.4  # seconds: a press so soon was meant for what was there before
 LONGEST = 86_400.0  # seconds that a question may stand
 WAITS = 300.0  # seconds that a question stands on the screen before it is left for later
+WHOLE = 14  # letters of an option that every panel shows; longer ones stand in the text too
 ARGUMENT = 1200  # characters of an argument that are shown
-UNSEEN = ("Cc", "Cf", "Cn", "Co", "Zl", "Zp")  # categories of Unicode
 GONE = ("unknown_approval", "already_answered")
 
 
@@ -39,6 +40,12 @@ class Asked:
     until: float = math.inf
     later: bool = False
 
+    @property
+    def label(self) -> str:
+        """Its words on the screen; "" where there is nothing to be seen."""
+        text = str(self.body.get("text") or self.body.get("summary") or "")
+        return text if seen(text) else ""
+
 
 class Cards:
     """All open requests, the oldest first."""
@@ -46,6 +53,10 @@ class Cards:
     def __init__(self, device: Handheld) -> None:
         self._device = device
         self.open: list[Asked] = []
+        self._sent: dict[
+            int, Asked
+        ] = {}  # answers on their way to exod, by the order of their sending
+        self._number = 0
 
     @property
     def next(self) -> Asked | None:
@@ -73,14 +84,19 @@ class Cards:
         if not id_ or any(each.id == id_ for each in self.open):
             return
         if kind == "question.asked":
-            self.open.append(Asked(id_, body, "question"))
+            self._opened(Asked(id_, body, "question"))
             return
         expires = body.get("expires")
         left = LONGEST
         if isinstance(expires, int):
             left = min(LONGEST, (expires - device.clock.now_ms()) / 1000)
         if left > 0:
-            self.open.append(Asked(id_, body, "card", device.clock.monotonic() + left))
+            self._opened(Asked(id_, body, "card", device.clock.monotonic() + left))
+
+    def _opened(self, asked: Asked) -> None:
+        self.open.append(asked)
+        if self._device.machine.state in (*LOCKED, "entry"):  # it cannot be shown yet, but heard
+            self._device.voice.chime("approval")
 
     def _resolved(self, request: str, body: dict[str, Any]) -> None:
         asked = next((each for each in self.open if each.id == request), None)
@@ -104,11 +120,17 @@ class Cards:
 
     def on_answered(self, event: Called) -> None:
         """exod took an answer, or did not: then it is asked again, or somebody was faster."""
-        texts = self._device.texts
+        texts, asked = self._device.texts, self._sent.pop(event.ticket, None)
         if event.result is None:
             gone = event.code in GONE
+            if asked and not gone:
+                self.open.insert(0, asked)
             text = texts("card.late") if gone else texts("card.failed", why=event.why)
-            self._device.notices.add(Notice("info" if gone else "error", text, aloud=False))
+            notice = Notice("info" if gone else "error", text, aloud=False)
+            if self._device.machine.state == "idle":
+                self._device.notices.show("failed", notice)  # before it is asked again
+            else:
+                self._device.notices.add(notice)
 
     # what the person says
 
@@ -116,12 +138,15 @@ class Cards:
         """allow, allow_always or deny; of a question, its answer."""
         device = self._device
         self.open = [each for each in self.open if each is not asked]
+        self._number += 1
+        if choice != "deny" or asked.kind == "question":  # a denial that is lost is one by its time
+            self._sent[self._number] = asked
         if asked.kind == "card":
             body = {"request": asked.id, "choice": choice, "by": "exo-device"}
-            device.link.call("answer", 0, "approval.respond", body)
+            device.link.call("answer", self._number, "approval.respond", body)
         else:
             body = {"question": asked.id, "answer": choice}
-            device.link.call("answer", 0, "question.answer", body)
+            device.link.call("answer", self._number, "question.answer", body)
         self._leave()
 
     def put_off(self, asked: Asked) -> None:
@@ -159,6 +184,8 @@ class Cards:
             return False
         if state == "thinking" and self._device.talk.aside:
             return False
+        if state == "notice" and self._device.notices.now.level in ("warning", "error"):
+            return False  # what failed is read first
         return state in ("idle", "thinking", "reply", "notice", *ASKED, *BROWSED)
 
     def show(self, asked: Asked) -> None:
@@ -248,10 +275,10 @@ class Approval(Card):
     def __init__(self, device: Handheld, asked: Asked) -> None:
         body, texts = asked.body, device.texts
         args = body.get("args")
-        tool = _visible(str(body.get("tool", "")))
-        parts = [_visible(str(body.get("summary", ""))), f"{texts('card.tool')}: {tool}"]
+        tool = _visible(body.get("tool", ""))
+        parts = [_visible(body.get("summary", "")), f"{texts('card.tool')}: {tool}"]
         if isinstance(args, dict):
-            parts += [_visible(f"{name}: {_short(value)}") for name, value in args.items()]
+            parts += [f"{_visible(name)}: {_visible(value)}" for name, value in args.items()]
         title = texts("card.title" if "back" in device.fingers.names else "card.ask")
         super().__init__(device, asked, title, "\n".join(filter(None, parts)))
         # allow_always is a rule for what is not seen yet: only where exod says that it may be
@@ -295,9 +322,12 @@ class Question(Card):
     state = "question"
 
     def __init__(self, device: Handheld, asked: Asked) -> None:
-        super().__init__(device, asked, device.texts("question.title"), str(asked.body.get("text")))
         options = asked.body.get("options")
-        self._options = tuple(str(each) for each in options) if isinstance(options, list) else ()
+        given = (str(each) for each in options) if isinstance(options, list) else ()
+        self._options = tuple(each for each in given if seen(each))
+        cut = any(len(clusters(each)) > WHOLE for each in self._options)
+        text = "\n• ".join((asked.label, *(self._options if cut else ())))
+        super().__init__(device, asked, device.texts("question.title"), text)
         self.holds = device.fingers.single
 
     @property
@@ -336,10 +366,10 @@ def _short(value: object) -> str:
     return text if more <= 0 else f"{text[:half]} …({more})… {text[-half:]}"
 
 
-def _visible(text: str) -> str:
+def _visible(value: object) -> str:
     """One paragraph in which nothing hides: ends of lines, and marks for what is not seen or turns the
-    order of what is."""
+    order of what is; of what is long, that it is cut."""
     return "".join(
         " ¶ " if char == "\n" else f"<{ord(char):x}>" if category(char) in UNSEEN else char
-        for char in text[: 4 * ARGUMENT].replace("\r\n", "\n")
+        for char in _short(value).replace("\r\n", "\n")
     )

@@ -21,7 +21,7 @@ from exo.board.ports import MICROPHONE_RATE, Microphone
 from exo.core.base.errors import BoardError, ServiceError
 from exo.core.base.unix import UnixConnection, reachable
 from exo.device.events import Deaf, Event, Heard, Level, SpeechEnded
-from exo.device.voice import refusal, said
+from exo.device.voice import broken, refusal, said
 
 DEADLINE = 60.0  # seconds for the text after the release: the model may have to be loaded first
 COMEBACK = 8.0  # seconds in which a fallen exo-models may be started again by its supervisor
@@ -287,7 +287,7 @@ class _Recording:
 
 
 def _away(error: Exception) -> ServiceError:
-    return ServiceError("transcribe", str(error) or type(error).__name__, "see `exo doctor`")
+    return ServiceError("transcribe", broken(error), "see `exo doctor`")
 
 
 def _bytes(seconds: float) -> int:

@@ -150,7 +150,7 @@ class FastLink:
         self._post(ev.Link("core", False, "Connection refused"))
         self._fast.later(COMEBACK, self.come)
 
-    def wire(self, kind: str, **body: Any) -> None:
+    def wire(self, kind: str, /, **body: Any) -> None:
         """Let an event of the protocol come."""
         self._post(ev.Wire({"seq": 1, "session": self.session, "type": kind, "body": body}))
 

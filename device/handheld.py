@@ -98,7 +98,7 @@ class Handheld:
         self.battery: tuple[int | None, bool] = (None, False)
         self.lamp: Callable[[], None] = lambda: None  # shows the state on the board's light
         self.dark = False
-        self._wanted: tuple[str, Value] = ("", False)  # a setting on its way to exod
+        self._wanted: dict[str, Value] = {}  # settings on their way to exod
         self._touched = clock.monotonic()  # when the screen was last needed
         self._lock = threading.Lock()  # for `snapshot` alone
         self._syncs: list[threading.Event] = []
@@ -268,6 +268,7 @@ class Handheld:
         elif event.kind == "cancel" or event.result is None and event.kind.startswith("set "):
             if event.result is None:
                 self.notices.add(Notice("error", event.why, aloud=False))
+                self._wanted.pop(event.kind.removeprefix("set "), None)
             self.known.ask("due")
         elif event.kind == "switch" and event.result is None:
             self.notices.add(Notice("error", event.why, aloud=False))
@@ -287,14 +288,17 @@ class Handheld:
 
     def save(self, name: str, value: Value) -> None:
         """Have exod keep a setting; it is followed once it is kept."""
-        self._wanted = (name, value)
+        self._wanted[name] = value
         self.link.call(f"set {name}", 0, "config.set", {"key": name, "value": value})
 
+    def wanted(self, name: str, usual: Value) -> Value:
+        """A setting as it will be once exod has kept what was asked for."""
+        return self._wanted.get(name, self.options.get(name, usual))
+
     def _saved(self, name: str) -> None:
-        wanted, value = self._wanted
-        if wanted != name:
+        if name not in self._wanted:
             return
-        self.apply(name, value)
+        self.apply(name, self._wanted.pop(name))
         if not name.startswith(LIVE):
             self.notices.add(Notice("info", self.texts("set.later"), aloud=False))
 

@@ -14,7 +14,7 @@ from exo.device.entry import Entry
 from exo.device.events import Called
 from exo.device.pages import View
 from exo.device.settings import settings
-from exo.device.wire import Notice
+from exo.device.wire import Notice, is_time
 
 if TYPE_CHECKING:
     from exo.device.handheld import Handheld
@@ -53,7 +53,7 @@ class Known:
         elif event.kind == "hits":
             self.hits = found or []
         elif event.kind == "due":
-            listed = [each for each in found or [] if isinstance(each.get("due"), int)]
+            listed = [each for each in found or [] if is_time(each.get("due"))]
             self.due = None if found is None else sorted(listed, key=lambda each: each["due"])
         if event.result is None and event.code not in ("unsupported", "unknown_command"):
             self._device.notices.add(Notice("error", event.why, aloud=False))
@@ -103,7 +103,7 @@ def menu(device: Handheld) -> ListPage:
         texts, known = device.texts, device.known
         found = []
         for asked in device.cards.later:
-            label = str(asked.body.get("text") or asked.body.get("summary") or "")
+            label = asked.label or texts("question.title")
             found.append(Item(label, partial(device.cards.show, asked), icon="question"))
         if device.talk.reply.text:
             found.append(Item(texts("menu.last"), last))
@@ -256,4 +256,4 @@ def percent(value: float) -> str:
 
 
 def _ms(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    return value if is_time(value) else 0

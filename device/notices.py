@@ -39,8 +39,11 @@ class Notices:
         """Something of this device: at once, whatever goes on, when it is urgent."""
         notice = Notice(event.level, self._device.texts(event.key, why=event.why))
         if event.urgent:
+            self._device.talk.aside = ""
             self._device.talk.stop()
-            self.show("failed", notice)
+            # locked, it is shown as what rings is: it holds no word of the person
+            locked = self._device.machine.state in LOCKED
+            self.show("notice" if locked else "failed", notice)
         else:
             self.add(notice)
 

@@ -19,7 +19,7 @@ def obey(device: Handheld, action: str, data: dict[str, Any]) -> None:
     """Carry an order out."""
     if action in LEVELS:
         name, usual, least = LEVELS[action]
-        now = float(str(device.options.get(name, usual)))
+        now = float(str(device.wanted(name, usual)))
         if (wanted := _level(data, now)) is not None:
             device.save(name, round(max(least, min(100, wanted))))
     elif action == "mute":

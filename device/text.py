@@ -21,6 +21,7 @@ NOT_FIRST = frozenset(
 NOT_LAST = frozenset("（［｛〔〈《「『【〘〖〝‘“([{")
 
 _ZWJ = "\u200d"
+UNSEEN = ("Cc", "Cf", "Cn", "Co", "Zl", "Zp")  # categories of Unicode
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,11 @@ def _selector(char: str) -> bool:
     """Variation selectors and the skin tones that follow an emoji."""
     code = ord(char)
     return 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or 0x1F3FB <= code <= 0x1F3FF
+
+
+def seen(text: str) -> bool:
+    """Whether anything of `text` is to be seen."""
+    return any(not char.isspace() and unicodedata.category(char) not in UNSEEN for char in text)
 
 
 def plain(text: str) -> str:

@@ -143,7 +143,7 @@ class Voice:
                     place = -1
             except (ServiceError, OSError, http.client.HTTPException, ValueError) as error:
                 if item.ticket == self._ticket and item.text:
-                    self._fail(item.ticket, "models", _why(error))
+                    self._fail(item.ticket, "models", broken(error))
 
     def _speech(self, item: _Item) -> Iterator[tuple[int, bytes]]:
         """Yield (rate, samples) of one sentence as they are made."""
@@ -250,7 +250,10 @@ def _hang_up(link: UnixConnection) -> None:
             sock.shutdown(socket.SHUT_RDWR)
 
 
-def _why(error: Exception) -> str:
+def broken(error: Exception) -> str:
+    """Why a line to exo-models failed, in words for the screen."""
     if isinstance(error, ServiceError):
         return error.why or str(error)
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    if isinstance(error, OSError) and not isinstance(error, http.client.HTTPException):
+        return error.strerror or str(error) or type(error).__name__
+    return "the answer broke off"

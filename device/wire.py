@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from exo.device import orders
 from exo.device.locale import Texts
@@ -109,8 +109,11 @@ def _completed(device: Handheld, reason: str) -> None:
 def why(texts: Texts, found: dict[str, Any]) -> str:
     """What a belief stands on: the belief, then each entry with its day."""
     lines = [str(found.get("text") or found.get("title") or "").strip()]
-    for each in found.get("evidence") or []:
-        day = datetime.datetime.fromtimestamp(int(each.get("ts", 0)) / 1000).astimezone()
+    evidence = found.get("evidence")
+    for each in evidence if isinstance(evidence, list) else ():
+        if not isinstance(each, dict) or not is_time(each.get("ts")):
+            continue
+        day = datetime.datetime.fromtimestamp(each["ts"] / 1000).astimezone()
         said = str(each.get("text", ""))
         if each.get("kind") == "utterance":
             lines.append(texts("why.said", when=texts.date(day), text=said))
@@ -119,6 +122,11 @@ def why(texts: Texts, found: dict[str, Any]) -> str:
         else:
             lines.append(texts("why.kept", when=texts.date(day)))
     return "\n".join(lines)
+
+
+def is_time(value: object) -> TypeGuard[int]:
+    """Whether it is ms UTC that a calendar has: from 1970 to the year 6429."""
+    return isinstance(value, int) and 0 <= value < 2**47
 
 
 def _notice(device: Handheld, body: dict[str, Any]) -> None:

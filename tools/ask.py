@@ -27,7 +27,7 @@ def ask(options: argparse.Namespace) -> int:
     try:
         outcome = run_turn(client, session, text, show, _notice, _terminal())
     except ProtocolError as error:
-        raise ExoError("ask", str(error)) from error
+        raise ExoError("ask", error.why or str(error)) from error
     if options.json:
         print(json.dumps(outcome.json(), ensure_ascii=False))
     elif outcome.reply:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from exo.core.base.errors import ExoError, storage_error
+from exo.core.base.errors import ExoError, ProtocolError, storage_error
 from exo.core.retrieve.document import TRUST
 from exo.tools.transcript import visible
 
 # name -> (module, function, help, arguments); every command also takes --home and --json
 Arguments = tuple[tuple[tuple[str, ...], dict[str, Any]], ...]
+USAGE = "usage"  # code of an error that is wrong use
 SESSION = (("--session",), {"metavar": "S", "help": "go on with this session"})
 ID = (("id",), {"metavar": "ID", "help": "as recall and `exo ledger tail` show it"})
 COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
@@ -143,7 +144,7 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         prog="exo", description="Exo, a pocket companion for one person."
     )
-    sub = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    sub = root.add_subparsers(dest="command", metavar="COMMAND")
     for name, (module, function, text, arguments) in COMMANDS.items():
         command = sub.add_parser(name, help=text, description=text)
         for words, extra in arguments:
@@ -168,12 +169,21 @@ def _late(module: str, function: str) -> Callable[[argparse.Namespace], int]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry of the script `exo`."""
     _open_streams()
-    options = parser().parse_args(arguments)
+    root = parser()
+    options = root.parse_args(arguments)
+    if options.command is None:
+        root.print_help(sys.stderr)
+        return 2
     try:
         return int(options.run(options) or 0)
+    except (
+        ProtocolError
+    ) as error:  # exod says what failed; the name of its command tells nobody more
+        print(f"exo: {visible(error.why or str(error))}", file=sys.stderr)
+        return 1
     except ExoError as error:
         print(f"exo: {visible(str(error))}", file=sys.stderr)
-        return 1
+        return 2 if error.code == USAGE else 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -34,7 +34,7 @@ def decide(options: argparse.Namespace) -> int:
         return _learn(home, options.json)
     if not options.stdin and not (options.mechanism and options.state):
         do = "give both, or use --stdin"
-        raise ExoError("decide", "a mechanism and a state are wanted", do)
+        raise ExoError("decide", "a mechanism and a state are wanted", do, code="usage")
     with asking(home) as ask:
         if not options.stdin:
             given = meanings(options.options) if options.options is not None else None

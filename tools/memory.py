@@ -29,10 +29,11 @@ def recall(options: argparse.Namespace) -> int:
     """Search; with --stdin one question a line, in and out: one that fails is answered by its error."""
     failed = 0
     given = {"k": options.k, "at": options.at, "min_trust": options.min_trust}
+    if not options.stdin and not options.query:
+        do = "give one, or use --stdin"
+        raise ExoError("recall", "there is no question", do, code="usage")
     with _memory(Home.find(options.home)) as ask:
         if not options.stdin:
-            if not options.query:
-                raise ExoError("recall", "there is no question", "give one, or use --stdin")
             _show(ask("recall", {"query": options.query, **given}), options.json)
             return 0
         for line in filter(bytes.strip, sys.stdin.buffer):

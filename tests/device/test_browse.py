@@ -424,3 +424,24 @@ def test_every_word_is_there(
     bench = furnished(lambda **more: make_bench(language=language, **more), tmp_path, KEYS["five"])
     for option in OPTIONS:
         assert f"set.{option.name}" in bench.device.texts
+
+
+@pytest.mark.parametrize("ts", [2**60, -(2**60), None, "x", 1.5, 2**47])
+def test_times_that_no_calendar_has_and_rows_without_words_can_be_looked_at(
+    make_bench: Callable[..., Bench], tmp_path: Path, ts: Any
+) -> None:
+    bench = furnished(make_bench, tmp_path, KEYS["five"])
+    evidence = [{"ts": ts, "kind": "utterance", "text": "x"}, None, "x"]
+    assert bench.tap("ok") == "reply"
+    ticket = bench.device.talk.ticket
+    assert bench.do(ev.Called("why", ticket, {"text": "Zelmira", "evidence": evidence})) == "why"
+    bench.tap("back", "down")
+    choose(bench, "Timers")
+    bench.do(ev.Called("due", 0, {"rows": [{"due": ts, "label": "Tea", "id": "a"}]}))
+    bench.tap("down", "back")
+    choose(bench, "Conversations")
+    bench.do(
+        ev.Called("sessions", 0, {"sessions": [{"id": "s", "title": " \u200b", "updated": ts}]})
+    )
+    bench.tap("down")
+    assert bench.state == "sessions" and "…" in bench.screen

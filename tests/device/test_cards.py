@@ -226,14 +226,63 @@ def test_the_clock_that_is_set_neither_ends_nor_stretches_it(bench: Bench) -> No
     assert bench.state != "card"
 
 
-def test_an_answer_that_did_not_arrive_is_told(bench: Bench) -> None:
+def fail(bench: Bench, code: str) -> None:
+    """exod refuses the last answer."""
+    ticket = next(told[2] for told in reversed(bench.link.told) if told[:2] == ("call", "answer"))
+    bench.do(ev.Called("answer", ticket, None, code, "Connection refused"))
+
+
+def test_an_answer_that_did_not_arrive_is_told_and_asked_for_again(bench: Bench) -> None:
     ask(bench)
     hold(bench)
-    bench.do(ev.Called("answer", 0, None, "service", "Connection refused"))
+    fail(bench, "service")
     assert "Connection refused" in bench.screen.replace("\n", " ")
     bench.tap("ok")
-    bench.do(ev.Called("answer", 0, None, "already_answered", "x"))
+    bench.pass_(0.5)
+    assert bench.state == "card"
+    hold(bench)
+    fail(bench, "already_answered")
     assert "already" in bench.screen
+    bench.tap("ok")
+    assert bench.pass_(0.5) == "idle"
+    bench.wire("question.asked", question="q1", text="Which draft?")
+    say(bench, "both", spoken=False)
+    fail(bench, "service")
+    bench.tap("ok")
+    assert bench.pass_(0.5) == "question"
+    say(bench, "the long one", spoken=False)
+    said = [body["answer"] for body in bench.calls("question.answer")]
+    assert said == ["both", "the long one"]
+
+
+def test_a_denial_that_did_not_arrive_leads_away_all_the_same(bench: Bench) -> None:
+    ask(bench)
+    bench.tap("back")
+    fail(bench, "service")
+    bench.tap("ok")
+    assert bench.pass_(5) == "idle"
+
+
+def test_one_that_comes_while_letters_are_typed_is_heard(bench: Bench) -> None:
+    bench.wire("question.asked", question="q1", text="Which draft?")
+    bench.pass_(0.5)
+    bench.tap("ok")
+    assert bench.state == "entry"
+    bench.voice.chimes.clear()
+    assert ask(bench) == "entry"
+    assert bench.voice.chimes == ["approval"]
+
+
+def test_a_question_without_words_is_called_one(bench: Bench) -> None:
+    for number, text in enumerate(("", " \n ", None, "\u200b\u202e")):
+        bench.wire("question.asked", question=f"q{number}", text=text, options=["", " ", "a"])
+        bench.pass_(0.5)
+        assert bench.state == "question"
+        page: Any = bench.device.page
+        assert "None" not in page.text and page.choices[0] == "a"
+        assert bench.tap("back") == "idle"
+    bench.tap("down")
+    assert bench.screen.splitlines()[2:5] == ["Question"] * 3
 
 
 @pytest.mark.parametrize(
@@ -267,6 +316,20 @@ def test_the_begin_and_the_end_of_a_long_argument_are_shown(bench: Bench) -> Non
     ask(bench, args={"command": "echo " + "x" * 9000 + "; rm -rf ~"})
     page = bench.device.page
     assert page is not None and "command: echo xx" in page.aloud() and "x; rm -rf ~" in page.aloud()
+
+
+def test_nothing_is_cut_from_a_card_in_silence(bench: Bench) -> None:
+    for more in (
+        {"summary": "x" * 9000 + "END"},
+        {"args": {"x" * 9000: "END"}},
+        {"tool": "x" * 9000},
+    ):
+        ask(bench, **more)
+        page = bench.device.page
+        assert page is not None
+        assert "END" in page.aloud() or "…(" in page.aloud()
+        assert "…(" in page.aloud()
+        bench.tap("back")
 
 
 def test_a_card_waits_until_the_person_has_spoken(bench: Bench) -> None:
@@ -345,3 +408,38 @@ def test_one_key_alone_allows_and_denies(make_bench: Callable[..., Bench]) -> No
     bench.press("talk", 0.1)
     bench.press("talk", 0.1)  # twice: back
     assert answers(bench)[-1] == ("r3", "deny")
+
+
+def test_options_too_long_for_their_line_stand_in_the_text(bench: Bench) -> None:
+    options = ["The long draft of Monday", "The long draft of Friday"]
+    bench.wire("question.asked", question="q1", text="Which draft?", options=options)
+    bench.pass_(0.5)
+    page: Any = bench.device.page
+    assert page.text == "Which draft?\n• The long draft of Monday\n• The long draft of Friday"
+    bench.tap("back")
+    bench.wire("question.asked", question="q2", text="Which?", options=["Monday", "Friday"])
+    page = bench.device.page
+    assert page.text == "Which?"
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_news_of_the_device_while_one_speaks_to_a_card_end_the_turn_that_asked(
+    bench: Bench, held: bool
+) -> None:
+    bench.ask("push it")
+    ask(bench)
+    bench.do(ev.Button("talk", True))
+    bench.pass_(1)
+    if not held:
+        bench.do(ev.Button("talk", False))
+    assert bench.device.talk.aside == "card"
+    bench.do(ev.Alert("warning", "power.restart", urgent=True))
+    assert bench.state == "notice"
+    bench.do(ev.Button("talk", False))
+    bench.tap("ok")
+    bench.pass_(0.5)
+    assert bench.state == "card"
+    bench.tap("back")
+    assert "interrupt" in bench.link.names() and bench.state == "idle"
+    bench.ask("once more")
+    assert bench.delta("Not pushed. And") == "reply"

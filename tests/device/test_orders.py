@@ -70,3 +70,20 @@ def test_the_battery_is_told_and_unknown_is_unknown(bench: Any) -> None:
     order(bench, "battery")
     bench.pass_(0.1)
     assert "42%, charging" in " ".join(bench.screen.split())
+
+
+def test_orders_that_come_before_the_last_was_kept_add_up(bench: Any) -> None:
+    bench.device.link.session = "s1"
+    bench.device.options |= {"voice.volume": 50, "screen.brightness": 100, "voice.mute": False}
+    order(bench, "volume", delta=10)
+    order(bench, "brightness", value=40)
+    order(bench, "volume", delta=10)
+    assert kept(bench)[-1] == ("voice.volume", 70)
+    for name in ("voice.volume", "screen.brightness", "voice.volume"):
+        bench.do(ev.Called(f"set {name}", 0, {}))
+    assert bench.device.options["voice.volume"] == 70
+    assert bench.device.options["screen.brightness"] == 40
+    order(bench, "volume", delta=-30)
+    bench.do(ev.Called("set voice.volume", 0, None, "service", "Connection refused"))
+    order(bench, "volume", delta=10)
+    assert kept(bench)[-1] == ("voice.volume", 80)

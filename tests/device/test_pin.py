@@ -222,6 +222,15 @@ def test_a_timer_rings_without_its_words(locked: Bench) -> None:
     assert locked.tap("ok") == "locked"
 
 
+@pytest.mark.parametrize("keys", [(), ("ok",)])
+def test_a_locked_device_says_that_it_switches_off(locked: Bench, keys: tuple[str, ...]) -> None:
+    locked.tap(*keys)
+    locked.do(ev.Alert("warning", "power.empty", urgent=True))
+    assert "Switching off" in locked.screen.replace("\n", " ")
+    locked.tap("ok")
+    assert locked.state == "locked"
+
+
 def test_what_is_due_is_not_on_a_locked_screen(locked: Bench) -> None:
     due = locked.clock.now_ms() + 60_000
     locked.do(ev.Called("due", 0, {"rows": [{"id": "a", "due": due, "label": "SECRET"}]}))

@@ -6,6 +6,7 @@ import random
 import struct
 import threading
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -181,3 +182,19 @@ def test_a_tone_is_short_quiet_and_does_not_click(name: str) -> None:
 
 def test_no_two_tones_are_the_same() -> None:
     assert len({earcons.tone(name) for name in earcons.TABLE}) == len(earcons.TABLE)
+
+
+def test_a_server_that_falls_in_a_sentence_is_told_in_words(
+    models: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def falls(letters: int) -> AsyncIterator[bytes]:
+        yield struct.pack("<h", 8000) * 441
+        raise ConnectionError
+
+    monkeypatch.setattr(models, "_tone", falls)
+    posts = Posts()
+    voice = Voice(models.socket, FakeSpeaker(), posts)
+    voice.say(voice.begin(), "a sentence")
+    wait_for(lambda: any(isinstance(event, Mute) for event in posts.events))
+    told = next(event for event in posts.events if isinstance(event, Mute))
+    assert told.why == "the answer broke off"

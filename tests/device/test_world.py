@@ -72,6 +72,18 @@ def test_a_fault_in_the_language_is_told_before_anything_runs(
     assert f"line 2 `{line}`" in str(caught.value) and said in str(caught.value)
 
 
+def test_what_exod_says_may_have_a_kind_of_its_own(tmp_path: Path) -> None:
+    body = {
+        "panel": "mail",
+        "kind": "progress",
+        "action": "open",
+        "self": 1,
+        "data": {"title": "Mail"},
+    }
+    script = f"wait idle 5\nwire ui.panel {json.dumps(body)}\npress down\nwait menu 2\nexpect Mail"
+    play(Home(tmp_path), script)
+
+
 @pytest.mark.parametrize("line", ["heard hello", "reply hello", "wire notice {}", "answer x {}"])
 def test_what_exod_says_is_only_for_fast_runs(tmp_path: Path, line: str) -> None:
     assert parse(line, BUTTONS, tmp_path, quick=True)

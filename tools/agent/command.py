@@ -185,7 +185,9 @@ def _run_file(home: Home, options: argparse.Namespace) -> int:
                 visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
             )
     if not result.ok:
-        raise ExoError(f"run {options.file}", result.error)
+        lacks = "'_Module'" in result.error  # the guest's module exo, empty here
+        do = "what `can` names is there for tools: `exo tool add` it" if lacks else ""
+        raise ExoError(f"run {options.file}", result.error, do)
     return 0
 
 

@@ -85,7 +85,7 @@ def from_file(path: Path) -> Package:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise ExoError(f"read {path}", str(error)) from error
+        raise ExoError(f"read {path}", getattr(error, "strerror", None) or str(error)) from error
     head, mark, rest = text.partition(f"{MARK}\n")
     lines = rest.splitlines()
     end = next((n for n, line in enumerate(lines) if line.strip() == "# ///"), None)

@@ -26,6 +26,7 @@ _KINDS = (
     "time",
     "name",
 )  # the first that is asked for counts
+QUOTED = 200  # characters of a note that is an answer by itself; a longer one is read by the model
 KNOWN = 0.5  # score at which a question is about the person's own world
 _NAME = re.compile(r"(?<![.!?] )(?<!^)(?<!\w)[A-ZÄÖÜÉÁÍÓÚÑ][\w-]+")
 # the first word of a sentence, where what follows makes it a name
@@ -33,7 +34,7 @@ _FIRST = re.compile(r"^(?!\w+ed\b)([A-Z][\w-]+)(?= (?:and|has|is|was|will|who|fr
 
 
 def choose(query: str, found: Sequence[Candidate]) -> Candidate | None:
-    """The belief that answers `query`, of candidates with the best first."""
+    """The belief or note that answers `query`, of candidates with the best first."""
     asked = language(_spoken(query))
     rows, line = asked.data["expects"], fold(query)
     now = re.search(rows["now"], line)
@@ -51,7 +52,7 @@ def choose(query: str, found: Sequence[Candidate]) -> Candidate | None:
         each
         for each in found
         if each.score >= least
-        and each.document.kind == "node"
+        and _quotable(each)
         and each.document.trust in TRUST[2:]
         and wanted <= set(plain(each.document.body or each.document.summary))
         and all(_has(kind, each.document.body, query) for kind in kinds[:1])
@@ -60,6 +61,13 @@ def choose(query: str, found: Sequence[Candidate]) -> Candidate | None:
     if past or not fits:
         return fits[0] if fits else None
     return max(fits, key=lambda each: each.document.ts)
+
+
+def _quotable(each: Candidate) -> bool:
+    """A belief, or a note that is no more than a sentence."""
+    text = each.document.body.strip()
+    short = 0 < len(text) <= QUOTED and "\n" not in text
+    return each.document.kind == "node" or each.document.kind == "note" and short
 
 
 def concerns(query: str, found: Iterable[Candidate]) -> bool:

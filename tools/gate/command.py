@@ -40,6 +40,9 @@ def register(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """One call, or with --stdin one a line."""
+    if not options.stdin and not options.tool:
+        do = "see `exo gate check -h`"
+        raise ExoError("gate check", "a tool and its arguments are wanted", do, code="usage")
     home = Home.find(options.home)
     gate = open_gate(home)
     cwd = options.cwd or str(Path.cwd())

@@ -56,6 +56,22 @@ def test_of_two_that_fit_the_newer_one_answers_unless_the_past_is_asked_for() ->
     assert choose("on which day do I swim now?", [old, far]) is far
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "answers"),
+    [
+        ("note", "The spare key lies under the mat", True),
+        ("note", "The spare key lies under the mat. " * 8, False),
+        ("note", "# House\nThe spare key lies under the mat", False),
+        ("note", "", False),
+        ("item", "The spare key lies under the mat", False),
+    ],
+)
+def test_a_note_of_one_sentence_answers_like_a_belief(kind: str, text: str, answers: bool) -> None:
+    document = Document(id="n1", kind=kind, title="Note", body=text, trust="self")
+    found = Candidate(0, document, text, 0.7, 0.9, found_by={"bm25", "vector"})
+    assert (choose("where does the spare key lie?", [found]) is not None) == answers
+
+
 def test_weak_evidence_and_what_others_said_are_no_answer() -> None:
     assert choose("what colour is our cat?", [belief("Our cat is grey", 0.75)]) is None
     assert choose("what colour is our cat?", []) is None
