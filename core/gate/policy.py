@@ -25,13 +25,8 @@ ASK = {
 }
 _FLAG = (True, False)
 _KINDS = ("tools", "programs", "hosts")
-_PLAIN = (
-    "actions",
-    "spend",
-    "posting",
-    "private",
-    "folders",
-)  # tables whose keys are Policy's fields
+# tables whose keys are Policy's fields
+_PLAIN = ("actions", "spend", "posting", "private", "folders")
 
 
 class PolicyError(ExoError, ValueError):
