@@ -22,10 +22,7 @@ from exo.core.base.home import Home
 
 _MARK = re.compile(r"\{\{secret:([\w.-]{1,64})\}\}")
 _HOST = re.compile(r"(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[?[0-9a-f:.]+\]?")
-_HTML = {
-    ord(char): f"&{name};"
-    for char, name in zip("&<>\"'", ("amp", "lt", "gt", "quot", "#x27"), strict=True)
-}
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 SHORTEST = 6  # characters; shorter ones would be found in any text
 
 
