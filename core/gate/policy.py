@@ -17,6 +17,7 @@ from exo.core.base.errors import ExoError
 from exo.core.gate.axes import COST, EXPOSURE, REVERSIBILITY, Axes
 
 T = TypeVar("T")
+LARGEST = 1_000_000  # bytes of a file
 OUTCOMES = ("allow", "log", "ask", "deny")
 ASK = {
     **{"looks": "allow", "changes": "log", "recoverable": "log", "irreversible": "ask"},
@@ -25,13 +26,8 @@ ASK = {
 }
 _FLAG = (True, False)
 _KINDS = ("tools", "programs", "hosts")
-_PLAIN = (
-    "actions",
-    "spend",
-    "posting",
-    "private",
-    "folders",
-)  # tables whose keys are Policy's fields
+# tables whose keys are Policy's fields
+_PLAIN = ("actions", "spend", "posting", "private", "folders")
 
 
 class PolicyError(ExoError, ValueError):
@@ -95,7 +91,10 @@ def read(path: Path, take: Callable[[dict[str, Any]], T]) -> T:
     and a colon. Raises PolicyError, with the line."""
     text = ""
     try:
-        text = path.read_text("utf-8") if path.exists() else ""
+        if os.path.lexists(path):  # a link into nowhere is no wish to have none
+            if not path.is_file() or path.stat().st_size > LARGEST:
+                raise OSError(f"it is no regular file of at most {LARGEST} bytes")
+            text = path.read_text("utf-8")
         return take(tomllib.loads(text))
     except OSError as error:
         raise PolicyError(f"read {path}", str(error)) from error
@@ -159,11 +158,7 @@ _CELL |= {"third_party": _FLAG, "!outcome": OUTCOMES}
 _NAMED = {"*": {"!outcome": OUTCOMES}}
 _ASKS = dict.fromkeys(ASK, OUTCOMES) | dict.fromkeys(("unknown", "confidential"), OUTCOMES[2:])
 _FILES: dict[str, Any] = {
-    "gate": {
-        "ask": _ASKS,
-        "cell": [_CELL],
-        "actions": {"reserved": texts, "denied": texts},
-    },
+    "gate": {"ask": _ASKS, "cell": [_CELL], "actions": {"reserved": texts, "denied": texts}},
     "overrides": dict.fromkeys(_KINDS, _NAMED),
     "scopes": {
         "private": {"principal": _FLAG, "folders": _folders},

@@ -25,7 +25,8 @@ def summary(act: Act, judgement: Judgement, axes: Axes) -> str:
     looks = judgement.secrets and axes.exposure == "private"  # nothing is done that could be undone
     end = ", ".join(filter(None, [*tail, "" if looks else _UNDO[axes.reversibility]]))
     extra = f" and {more} more" if more else ""
-    return f"{middle(visible(what), WIDTH - len(end) - len(extra) - 2)}{extra}: {end}"
+    room = max(1, WIDTH - len(end) - len(extra) - 2)
+    return f"{middle(visible(what), room)}{extra}: {end}"[-WIDTH:]
 
 
 def middle(text: str, width: int) -> str:

@@ -24,7 +24,7 @@ GRACE = 1.0  # seconds beyond a guest's own, then the worker is killed
 COMPILE = 120.0  # seconds for the first start on a machine
 REST = 60.0  # seconds without a call until the worker's memory is given back
 HostFunction = Callable[..., Awaitable[Any]]
-_IMPORTS = re.compile(r"^[ \t]*(?:import|from)[ \t]+([\w, ]+)", re.M)
+_IMPORTS = re.compile(r"(?:^|[;:])[ \t]*(?:import|from)[ \t]+([\w, ]+)", re.M)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Sandbox:
                 function = can[said["name"]]
                 line = {"ok": True, "value": await function(**said["args"])}
                 json.dumps(line)
-            except (ExoError, TypeError, KeyError, ValueError) as error:
+            except Exception as error:  # noqa: BLE001 - the host's fault, not the guest's
                 line = {"ok": False, "error": str(error)}
 
     def _modules(self, source: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from exo.core.base.clock import Clock
+from exo.core.base.errors import StorageError
 from exo.core.base.files import write_atomic
 
 MOST = 3  # failed starts in a row
@@ -29,21 +30,25 @@ class Guard:
     """One for a start."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        self._path, self._clock = path, clock
+        self._path, self._clock, self._at = path, clock, 0
 
     def begin(self) -> Good | None:
-        """Count this start; what to go back to when those before failed. Raises StorageError."""
+        """Count this start; what to go back to when those before failed."""
         failed, good = 0, None
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        with contextlib.suppress(Exception):  # whatever stands there is no reason not to start
             data = json.loads(self._path.read_text())
-            failed = int(data["failed"])
-            good = Good(**data["good"]) if data["good"] else None
-        self._write(failed + 1, good)
-        return good if failed >= MOST else None
+            failed, kept = int(data["failed"]), Good(**data["good"])
+            self._clock.local(kept.ts)  # raises for what is no time
+            good = Good(kept.ts, [str(name) for name in kept.plugins])
+        with contextlib.suppress(StorageError):  # nor is a full disk
+            self._write(failed + 1, good)
+        good = good if failed >= MOST else None
+        self._at = good.ts if good else 0
+        return good
 
     def held(self, plugins: list[str]) -> None:
-        """This start is a good one. Raises StorageError."""
-        self._write(0, Good(self._clock.now_ms(), plugins))
+        """This start is a good one; what it went back to is still what was good. Raises StorageError."""
+        self._write(0, Good(self._at or self._clock.now_ms(), plugins))
 
     def _write(self, failed: int, good: Good | None) -> None:
         kept = {"failed": failed, "good": asdict(good) if good else None}

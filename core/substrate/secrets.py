@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.files import make_folder, write_atomic
@@ -22,6 +22,7 @@ from exo.core.base.home import Home
 
 _MARK = re.compile(r"\{\{secret:([\w.-]{1,64})\}\}")
 _HOST = re.compile(r"(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[?[0-9a-f:.]+\]?")
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 SHORTEST = 6  # characters; shorter ones would be found in any text
 
 
@@ -39,17 +40,12 @@ class Secrets:
     def put(self, name: str, value: str, hosts: list[str]) -> None:
         """Keep a value for these hosts (`*.example.com` for all below). Raises ExoError for what cannot be
         kept, HomeError."""
-        wrong = [host for host in hosts if not _HOST.fullmatch(host)]
-        if (
-            not _MARK.fullmatch(f"{{{{secret:{name}}}}}")
-            or len(value) < SHORTEST
-            or not hosts
-            or wrong
-        ):
+        sound = len(value) >= SHORTEST and value.isprintable()  # else no request could carry it
+        named = hosts and all(map(_HOST.fullmatch, hosts))
+        if not (sound and named and _MARK.fullmatch(f"{{{{secret:{name}}}}}")):
             do = f"a name of letters, digits, . _ -, a value of {SHORTEST} or more, and its hosts"
-            raise ExoError(
-                f"keep the secret {name[:64]!r}", "its name, value or hosts are refused", do
-            )
+            why = "its name, value or hosts are refused"
+            raise ExoError(f"keep the secret {name[:64]!r}", why, do)
         self._save(self._load() | {name: {"value": value, "hosts": hosts}})
 
     def remove(self, name: str) -> None:
@@ -63,8 +59,8 @@ class Secrets:
         """Names of the secrets that these texts ask for."""
         return sorted({name for text in texts for name in _MARK.findall(text)})
 
-    def fill(self, text: str, host: str) -> str:
-        """`text` with the values in place of `{{secret:NAME}}`. Raises ExoError for one that is not there or
+    def fill(self, text: str, host: str, safe: str | None = None) -> str:
+        """`text` with the values in place of `{{secret:NAME}}`, in an address coded but for `safe`. Raises ExoError for one that is not there or
         not for this host."""
         rows = self._load() if _MARK.search(text) else {}
 
@@ -73,7 +69,7 @@ class Secrets:
             if row is None or not any(_fits(host.lower(), each) for each in row["hosts"]):
                 why = f"it is not for {host}" if row else "there is none of that name"
                 raise ExoError(f"use the secret {found[1]!r}", why, "a person can change that")
-            return str(row["value"])
+            return str(row["value"]) if safe is None else quote(row["value"], safe=safe)
 
         return _MARK.sub(value, text)
 
@@ -81,7 +77,7 @@ class Secrets:
         """`text` with every value, as it is or in the codings that servers echo, replaced by its name."""
         for name, row in self._load().items():
             for form in _forms(row["value"]):
-                text = text.replace(form, f"[secret {name}]")
+                text = re.sub(re.escape(form), f"[secret {name}]", text, flags=re.I)
         return text
 
     def _load(self) -> dict[str, Any]:
@@ -121,6 +117,10 @@ def _fits(host: str, pattern: str) -> bool:
 
 def _forms(value: str) -> list[str]:
     raw = value.encode()
-    plain = {value, quote(value, safe=""), json.dumps(value)[1:-1], raw.hex(), value[::-1]}
+    plain = {value, value[::-1], raw.hex(), repr(value)[1:-1], value.translate(_HTML)}
+    plain |= {quote(value, safe=""), quote(value), quote_plus(value)}
+    for said in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+        plain |= {said, json.dumps(said)[1:-1]}
     coded = {base64.b64encode(raw[cut:]).decode().strip("=")[:-1] for cut in range(3)}
+    coded |= {each.translate({43: 45, 47: 95}) for each in coded}  # the alphabet of addresses
     return sorted(filter(lambda form: len(form) >= SHORTEST, plain | coded), key=len, reverse=True)

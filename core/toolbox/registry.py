@@ -89,6 +89,10 @@ class Toolbox:
             raise ValueError(f"register tool {spec.name}: the name is taken")
         self._tools[spec.name] = spec
 
+    def get(self, name: str) -> ToolSpec | None:
+        """The tool of that name, whether it can be used or not."""
+        return self._tools.get(name)
+
     def withdraw(self, name: str) -> None:
         """Let a tool go; a call of it that runs ends by itself."""
         self._tools.pop(name, None)
@@ -120,7 +124,7 @@ class Toolbox:
         if spec is None or context.toolsets is not None and spec.toolset not in context.toolsets:
             known = ", ".join(spec.name for spec in self.specs(context.toolsets))
             return f"there is no tool {name!r}; there are: {known}"
-        why = _missing(spec) or check_args(spec.parameters, call.args)
+        why = _missing(spec, call.args)
         return why and f"{name}: {why}"
 
     async def run(self, call: Call, context: Context, rewrite: Rewrite | None = None) -> ToolResult:
@@ -151,10 +155,10 @@ class Toolbox:
             context.stop.set()
 
 
-def _missing(spec: ToolSpec) -> str:
-    """Why the tool cannot be used now; a check that fails is a reason too."""
+def _missing(spec: ToolSpec, args: dict[str, Any] | None = None) -> str:
+    """Why the tool cannot be used now, or not with `args`; a check that fails is a reason too."""
     try:
-        return spec.available()
+        return spec.available() or ("" if args is None else check_args(spec.parameters, args))
     except Exception as error:  # noqa: BLE001 - a plugin's check must not cost a turn
         return f"its check failed: {error}"
 

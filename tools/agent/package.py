@@ -33,6 +33,8 @@ BUILTIN = (
 )
 TYPES = ("string", "integer", "number", "boolean")
 LONGEST = 32_000  # characters of source
+WHOLE = 100_000  # characters of all that is kept of a tool
+TESTS = 20
 MARK = "# /// exo-tool"
 _KEYS = {"type", "description", "enum", "minimum", "maximum", "default"}
 
@@ -65,6 +67,13 @@ def read_package(text: str) -> Package:
 
 def made(name: str, description: str, source: str, **more: Any) -> Package:
     """A package of untrusted values; `can` and `tests` may be lists or JSON. Raises ExoError."""
+    try:
+        return _made(str(name), description, source, more)
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise _refused(str(name), f"what it says of itself is not whole: {error}") from error
+
+
+def _made(name: str, description: str, source: str, more: dict[str, Any]) -> Package:
     values = {
         key: json.loads(each) if isinstance(each, str) else each for key, each in more.items()
     }
@@ -76,7 +85,7 @@ def made(name: str, description: str, source: str, **more: Any) -> Package:
         if not isinstance(rows, list | tuple):
             raise _refused(name, f"{key} is to be a list")
         values[key] = tuple(rows)
-    return checked(Package(str(name), " ".join(str(description).split()), str(source), **values))
+    return checked(Package(name, " ".join(str(description).split()), str(source), **values))
 
 
 def from_file(path: Path) -> Package:
@@ -98,12 +107,12 @@ def from_file(path: Path) -> Package:
         )
     except tomllib.TOMLDecodeError as error:
         raise ExoError(f"read {path}", f"its block is no TOML: {error}") from error
-    if "properties" not in table.get("parameters", {"properties": 0}):
-        rows = table["parameters"]
-        needed = [name for name, rule in rows.items() if "default" not in rule]
+    rows = table.get("parameters")
+    if isinstance(rows, dict) and "properties" not in rows:
+        needed = [name for name, rule in rows.items() if "default" not in dict(rule)]
         table["parameters"] = {"type": "object", "properties": rows, "required": needed}
-    description = str(table.pop("description", ""))
-    return made(path.stem, description, head + "\n".join(lines[end + 1 :]) + "\n", **table)
+    source = head + "\n".join(lines[end + 1 :]) + "\n"
+    return made(**{"description": "", **table, "name": path.stem, "source": source})
 
 
 def checked(package: Package) -> Package:
@@ -121,6 +130,13 @@ def checked(package: Package) -> Package:
     _source(package)
     if not package.tests:
         raise _refused(name, "it has no test; give at least one: {args, expect}")
+    if len(package.tests) > TESTS:
+        raise _refused(name, f"it has more than {TESTS} tests")
+    text = package.text()
+    text.encode()  # raises for half a character
+    json.dumps(asdict(package), allow_nan=False)  # and for what is no JSON
+    if len(text) > WHOLE:
+        raise _refused(name, f"it has more than {WHOLE} characters in all")
     for test in package.tests:
         if not isinstance(test, dict) or not {"args", "expect"} <= test.keys() <= {
             "args",
@@ -128,6 +144,8 @@ def checked(package: Package) -> Package:
             "host",
         }:
             raise _refused(name, "a test is {args, expect} and may have {host: {function: answer}}")
+        if not isinstance(test["args"], dict) or not isinstance(test.get("host") or {}, dict):
+            raise _refused(name, "args and host of a test are objects")
     return package
 
 
@@ -144,15 +162,22 @@ def _schema(package: Package) -> None:
         plain = isinstance(rule, dict) and rule.get("type") in TYPES and set(rule) <= _KEYS
         if not plain or not key.isidentifier() or keyword.iskeyword(key) or len(key) > 40:
             raise _refused(name, f"the parameter {key[:40]!r} is to be one of {', '.join(TYPES)}")
-        words = str(rule.get("description", ""))
-        if (
-            len(words) > 200
-            or not words.isprintable()
-            or not isinstance(rule.get("enum", []), list)
-        ):
+        enum = rule.get("enum", [])
+        said = [rule.get("description", ""), rule.get("default", 0)]
+        bounds = [rule[each] for each in ("minimum", "maximum") if each in rule]
+        fits = isinstance(said[0], str) and isinstance(enum, list) and len(enum) <= 32
+        fits = fits and not any(isinstance(each, str) for each in bounds)
+        if not fits or not all(map(_short, [*said, *bounds, *enum])):
             raise _refused(name, f"what it says of the parameter {key!r} is refused")
     if not set(schema.get("required", [])) <= rows.keys():
         raise _refused(name, "it requires a parameter that it does not have")
+
+
+def _short(value: Any) -> bool:
+    """A number, a truth value, or a text that a model and a person may be shown."""
+    if isinstance(value, str):
+        return len(value) <= 200 and value.isprintable()
+    return isinstance(value, int | float)
 
 
 def _source(package: Package) -> None:

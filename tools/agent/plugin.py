@@ -3,6 +3,7 @@ person. Owns their words; the shed does the work."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from exo.core.base.errors import ExoError
@@ -11,7 +12,7 @@ from exo.core.ledger.entry import Draft
 from exo.core.plugins import Context, PluginContext, ToolSpec
 from exo.core.sandbox.host import Sandbox
 from exo.core.substrate.artifacts import Artifacts, Version
-from exo.tools.agent.package import made
+from exo.tools.agent.package import made, read_package
 from exo.tools.agent.shed import Held, Shed
 from exo.tools.agent.workspace import Workspace
 from exo.tools.guest import library
@@ -54,7 +55,7 @@ def register(ctx: PluginContext) -> None:
         await shed.load()
         match args.get("action"):
             case "add":
-                return _row(await shed.add(made(**args.get("package", {})), "person"))
+                return _row(await shed.add(read_package(json.dumps(args.get("package"))), "person"))
             case "list":
                 return {"tools": [_row(held) for held in shed.list()]}
             case "show":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,8 @@ from exo.tools.agent.package import Package, read_package
 from exo.tools.agent.workspace import Draft, Workspace
 
 PREFIX = "tool/"  # of the artifacts
+SLOW = 0.5  # of its time that host functions took: then time is not the tool's fault
+WORDS = 300  # characters of why a tool is in quarantine
 STRIKES = 3  # failures in a row until quarantine; one is enough for a limit that it ran into
 TESTED = Limits(seconds=5.0)
 
@@ -38,6 +41,23 @@ class Held:
     strikes: int = 0
 
 
+class Waits:
+    """How long a call waits for host functions that ask somebody: a person, the network."""
+
+    def __init__(self) -> None:
+        self._begun, self._spent = 0.0, 0.0
+
+    def __enter__(self) -> None:
+        self._begun = time.monotonic()
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        given_up = kind is not None and not issubclass(kind, Exception)  # it waits no longer
+        self._spent += Limits().seconds if given_up else time.monotonic() - self._begun
+
+    def long(self) -> bool:
+        return self._spent >= Limits().seconds * SLOW
+
+
 class Shed:
     """One for an exod. `as_of(session)` is the time (ms UTC) that a fork looks at, 0 for a session that is none."""
 
@@ -46,6 +66,7 @@ class Shed:
     ) -> None:
         self._core, self._sandbox, self._workspace, self._as_of = core, sandbox, workspace, as_of
         self._held: dict[str, Held] = {}
+        self._offered: dict[str, ToolSpec] = {}  # what of the toolbox is ours
         self._one = asyncio.Lock()
         self._loaded = False
 
@@ -66,7 +87,7 @@ class Shed:
             row = json.loads(text)
             package = read_package(json.dumps(row["package"]))
             held = Held(package, row["state"], row["why"], row["by"], row["version"])
-        except (ValueError, KeyError, TypeError, ExoError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, ExoError) as error:
             package = Package(name, "It cannot be read.", "")
             held = Held(package, "quarantined", f"it cannot be read: {error}")
         self._held[name] = held
@@ -87,73 +108,101 @@ class Shed:
         """Test a tool and take it in, in the place of one of that name. Raises ExoError, and nothing changed,
         for a name of a tool that is none of these and for a test that fails."""
         await self.load()
-        taken = {spec.name for spec in self._core.tools.specs()} - set(self._held)
-        if package.name in taken:
-            why = "that is a tool of Exo's own or of a plugin"
-            raise ExoError(f"take in the tool {package.name!r}", why, "choose another name")
+        self._free(package.name)
         for number, test in enumerate(package.tests, 1):
             if fault := await self._tried(package, test):
                 raise ExoError(f"take in the tool {package.name!r}", f"its test {number}: {fault}")
-        version = self._held[package.name].version + 1 if package.name in self._held else 1
-        return await self._keep(Held(package, by=by, version=version), by)
+        async with self._one:
+            self._free(package.name)
+            version = self._held[package.name].version + 1 if package.name in self._held else 1
+            return await self._keep(Held(package, by=by, version=version), by)
+
+    def _free(self, name: str) -> None:
+        """Raises ExoError for a name of a tool that is none of these, also of one that nobody sees now."""
+        there = self._core.tools.get(name)
+        if there is not None and there is not self._offered.get(name):
+            why = "that is a tool of Exo's own or of a plugin"
+            raise ExoError(f"take in the tool {name!r}", why, "choose another name")
 
     async def remove(self, name: str, by: str) -> None:
         """Let it go; its versions stay in the record. Raises ExoError."""
         await self.load()
-        self.get(name)
-        await self._put(f"{PREFIX}{name}", None, by, "removed")
-        del self._held[name]
-        self._core.tools.withdraw(name)
+        async with self._one:
+            self.get(name)
+            await self._put(f"{PREFIX}{name}", None, by, "removed")
+            del self._held[name]
+            self._withdraw(name)
 
     async def quarantine(self, held: Held, why: str) -> None:
         """Offer it no longer; what it was stays to be looked at and mended."""
-        await self._keep(replace(held, state="quarantined", why=why, strikes=0), "exo")
+        async with self._one:
+            if self._now(held) is None:
+                return
+            why = "".join(char if char.isprintable() else " " for char in why[:WORDS])
+            held = replace(held, state="quarantined", why=why, strikes=0)
+            self._held[held.package.name] = held  # first: also where it cannot be written down
+            self._offer(held)
+            await self._keep(held, "exo")
+
+    def _now(self, held: Held) -> Held | None:
+        """What is held of this very tool, None when it was removed or written anew meanwhile."""
+        now = self._held.get(held.package.name)
+        return now if now is not None and now.package is held.package else None
 
     async def run(self, name: str, session: str, args: dict[str, Any]) -> Output:
         """Call a tool. A failure is an error result; too many are its quarantine."""
         held = self.get(name)
         package, line = held.package, await self._line(session)
-        draft = Draft(self._workspace, line)
+        draft, waits = Draft(self._workspace, line), Waits()
         result = await self._sandbox.run(
-            package.source, "run", args, self._host(package, session, draft)
+            package.source, "run", args, self._host(package, session, draft, waits)
         )
+        now = self._now(held) or held
         if result.ok:
             try:
                 await asyncio.to_thread(draft.commit, f"{name}({', '.join(args)})")
             except ExoError as error:
                 return Output(f"{name}: {error}", False)
-            self._held[name] = replace(held, strikes=0)
+            if self._now(held):
+                self._held[name] = replace(now, strikes=0)
             value = result.value
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            text = text.encode("utf-8", "replace").decode()  # half a character cannot be kept
             return Output((result.out + text).strip() or "(no result)")
-        held = replace(held, strikes=held.strikes + 1)
-        self._held[name] = held
+        if result.error.startswith("more than") and waits.long():
+            return Output(f"{name}: no answer in time ({', '.join(package.can)})", False)
+        now = replace(now, strikes=now.strikes + 1)
+        if self._now(held):
+            self._held[name] = now
         limit = result.error.startswith(("fuel", "more than", "it broke", "the worker died"))
         text = f"{name}: {result.error}"
-        if limit or held.strikes >= STRIKES:
-            why = result.error if limit else f"{held.strikes} failures in a row: {result.error}"
-            await self.quarantine(held, why)
+        if limit or now.strikes >= STRIKES:
+            why = result.error if limit else f"{now.strikes} failures in a row: {result.error}"
+            await self.quarantine(now, why)
             text += "\n[it is in quarantine now; write it anew with make_tool]"
         return Output(text, False)
 
-    def _host(self, package: Package, session: str, draft: Draft) -> dict[str, HostFunction]:
+    def _host(
+        self, package: Package, session: str, draft: Draft, waits: Waits
+    ) -> dict[str, HostFunction]:
         """What it may call, by what it declared."""
         can: dict[str, HostFunction] = {}
         if "space" in package.can:
             can |= draft.host()  # type: ignore[arg-type]
         for name, tool in (("recall", "recall"), ("http", "http_request")):
             if name in package.can:
-                can[name] = self._tool(session, tool)
+                can[name] = self._tool(session, tool, waits)
         return can
 
-    def _tool(self, session: str, tool: str) -> HostFunction:
+    def _tool(self, session: str, tool: str, waits: Waits) -> HostFunction:
         """A tool of Exo's through hooks, gate and approvals, as if the model had called it."""
 
         async def work(**args: Any) -> str:
             call = Call(
                 f"agent-{hashlib.sha256(json.dumps(args).encode()).hexdigest()[:12]}", tool, args
             )
-            result = await self._core.act(session, call)
+            with waits:
+                result = await self._core.act(session, call)
             if not result.ok:
                 raise ExoError(tool, result.text)
             return result.text
@@ -196,7 +245,7 @@ class Shed:
         async def handler(context: Context, **args: Any) -> Output:
             return await self.run(package.name, context.session, args)
 
-        self._core.tools.withdraw(package.name)
+        self._withdraw(package.name)
         needs = f"uses {', '.join(package.can)}" if package.can else ""
         spec = ToolSpec(
             package.name,
@@ -211,8 +260,14 @@ class Shed:
         )
         try:
             self._core.tools.register(spec)
+            self._offered[package.name] = spec
         except ValueError as error:  # a plugin took the name meanwhile
             self._held[package.name] = replace(held, state="quarantined", why=str(error))
+
+    def _withdraw(self, name: str) -> None:
+        """Offer our tool of that name no longer, if it is ours."""
+        if (ours := self._offered.pop(name, None)) and self._core.tools.get(name) is ours:
+            self._core.tools.withdraw(name)
 
     async def _line(self, session: str) -> str:
         """The line of the space that a session works on: its own, as of its beginning, for a fork."""

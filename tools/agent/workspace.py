@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ class Workspace:
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._objects, self._lines, self._clock = folder / "objects", folder / "lines", clock
+        self._alone = threading.RLock()  # calls of tools end in threads
 
     def files(self, line: str = LINE) -> dict[str, str]:
         """The present state: name to hash."""
@@ -55,6 +57,10 @@ class Workspace:
 
     def commit(self, changes: dict[str, str | None], label: str, line: str = LINE) -> Snapshot:
         """Set or remove (None) files, all of them or none. Raises ExoError for what cannot be kept."""
+        with self._alone:
+            return self._commit(changes, label, line)
+
+    def _commit(self, changes: dict[str, str | None], label: str, line: str) -> Snapshot:
         state = self.files(line)
         for name, text in changes.items():
             if not NAME.fullmatch(name) or len((text or "").encode()) > FILE:
@@ -73,7 +79,8 @@ class Workspace:
 
     def mark(self, label: str, line: str = LINE) -> Snapshot:
         """Give the present state a name."""
-        return self._set(line, self.files(line), " ".join(label.split())[:100], named=True)
+        with self._alone:
+            return self._set(line, self.files(line), " ".join(label.split())[:100], named=True)
 
     def snapshots(self, line: str = LINE) -> list[Snapshot]:
         """The states that can be gone back to, the newest last."""
@@ -89,15 +96,17 @@ class Workspace:
             why = "several begin so" if found else "there is no such state"
             raise ExoError(f"go back to {id_!r}", why, "see `exo sandbox list`")
         (whole,) = found
-        return self._set(line, self._list(whole), f"back to {whole[:8]}")
+        with self._alone:
+            return self._set(line, self._list(whole), f"back to {whole[:8]}")
 
     def branch(self, line: str, at: int, parent: str = LINE) -> None:
         """Begin a line with the state that its parent had at `at` (ms UTC), unless it is there."""
-        if (self._line(line) / "head").exists():
-            return
-        was = [each for each in self.snapshots(parent) if each.ts <= at]
-        state = self._list(was[-1].id) if was else {}
-        self._set(line, state, f"as it was in {parent}")
+        with self._alone:
+            if (self._line(line) / "head").exists():
+                return
+            was = [each for each in self.snapshots(parent) if each.ts <= at]
+            state = self._list(was[-1].id) if was else {}
+            self._set(line, state, f"as it was in {parent}")
 
     def _set(self, line: str, state: dict[str, str], label: str, named: bool = False) -> Snapshot:
         id_ = self._keep(json.dumps(state, sort_keys=True))
@@ -178,6 +187,12 @@ class Draft:
         """Set a file's text."""
         if not isinstance(text, str) or not NAME.fullmatch(name):
             raise ExoError(f"write {str(name)[:80]!r}", "a name and a text are wanted")
+        others = [each or "" for key, each in self.changes.items() if key != name]
+        size = len(text.encode("utf-8", "surrogatepass"))
+        whole = text.isascii() or text == text.encode("utf-8", "replace").decode()
+        if not whole or size > FILE or len(others) >= FILES or size + sum(map(len, others)) > ALL:
+            do = f"at most {FILES} files, {FILE} bytes in one, {ALL} in all"
+            raise ExoError(f"write {name!r}", "it is too much, or has half a character", do)
         self.changes[name] = text
 
     async def space_remove(self, name: str) -> None:

@@ -39,6 +39,7 @@ def register(ctx: PluginContext) -> None:
             loop.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await loop
+            await kept["tasks"].stop()
             kept["tasks"].close()
 
     async def task(args: dict[str, Any], session: str | None) -> dict[str, Any]:

@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, StorageError
 from exo.core.base.sqlite import Database
 from exo.tools.tasks.cron import following
 
 LOOK = 30.0  # seconds between looks, for the wall clock may have been set
 LATE = 120_000  # ms after which a slot counts as missed
 LEASE = 300_000  # ms that a delivery may take before another may try
+RETRY = 5.0  # seconds until what is due still is looked at again
+ASKED = 1.0  # seconds that looking for news may keep the other tasks
+LONGEST = 20_000  # characters of a task's text, and of its condition
 MOST = 100  # missed slots that are made up for by `all`
 MISSED = ("once", "skip", "all")
 Deliver = Callable[[str, str, str, bool], Awaitable[bool]]
@@ -66,6 +69,15 @@ class Scheduler:
         self._database = Database(path, Path(__file__).with_name("tasks.sql").read_text(), 1)
         self._holder = secrets.token_hex(4)
         self._changed = asyncio.Event()
+        self._asking: dict[str, asyncio.Task[None]] = {}  # task -> it looks for news
+        self._last: int | None = None  # ms UTC of the last look
+
+    async def stop(self) -> None:
+        """Look for no more news."""
+        asking = [*self._asking.values()]
+        for work in asking:
+            work.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
 
     def close(self) -> None:
         self._database.close()
@@ -84,13 +96,17 @@ class Scheduler:
         """Save a task. Raises ExoError for a line that never comes or cannot be read, StorageError."""
         if not text.strip() or missed not in MISSED:
             raise ExoError("add a task", "it needs a text, and missed is once, skip or all")
-        if wake is not None and not isinstance(wake.get("tool"), str):
+        if wake is not None and not _condition(wake):
             raise ExoError("add a task", "wake_if is {tool, args}")
         now = self._clock.now_ms()
         slot = following(line, now, zone, now)
         if slot is None:
             raise ExoError(f"add a task for {line!r}", "that time never comes, or is past")
         told = json.dumps(wake, sort_keys=True) if wake else ""
+        whole = text == text.encode("utf-8", "replace").decode()
+        if not whole or max(len(text), len(told)) > LONGEST:
+            why = f"its text has half a character, or more than {LONGEST} of them"
+            raise ExoError("add a task", why)
         task = Task(secrets.token_hex(4), line, zone, text, session, ask, missed, told, now, slot)
         with self._database.transaction(durable=True) as link:
             marks = ", ".join("?" * len(vars(task)))
@@ -120,8 +136,8 @@ class Scheduler:
             wait = LOOK
             try:
                 wait = await self.fire()
-            except ExoError as error:
-                print(f"tasks: {error}", file=sys.stderr)
+            except Exception as error:  # noqa: BLE001 - the other tasks are to come
+                print(f"tasks: {type(error).__name__}: {error}", file=sys.stderr)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._changed.wait()
@@ -130,14 +146,39 @@ class Scheduler:
         """Deliver what is due; returns the seconds until there is something to look at. Raises StorageError."""
         if getattr(self._clock, "unsure", False):
             return LOOK
+        now = self._clock.now_ms()
+        if self._last is None or now < self._last:
+            self._turn_back(now)
+        self._last = now
         due = f"SELECT {_COLUMNS} FROM tasks WHERE slot <= ? ORDER BY slot, id"
-        for task in map(_task, self._database.rows(due, self._clock.now_ms())):
+        for task in map(_task, self._database.rows(due, now)):
             now = self._clock.now_ms()
-            if self._claim(task, now):
-                await self._handle(task, now)
-        ((slot,),) = self._database.rows("SELECT min(slot) FROM tasks")
-        left = LOOK if slot is None else (slot - self._clock.now_ms()) / 1000
-        return min(LOOK, max(0.2, left))
+            if task.id in self._asking or not self._claim(task, now):
+                continue
+            work = asyncio.create_task(self._handle(task, now))
+            if task.wake:  # it may ask a person, who is not there
+                self._asking[task.id] = work
+                work.add_done_callback(lambda work, id_=task.id: self._asking.pop(id_))  # type: ignore[misc]
+            else:
+                await work
+        if self._asking:
+            await asyncio.wait([*self._asking.values()], timeout=ASKED)
+        now = self._clock.now_ms()
+        query = "SELECT min(slot), (SELECT count(*) FROM tasks WHERE slot <= ?1) FROM tasks WHERE slot > ?1"
+        ((slot, waiting),) = self._database.rows(query, now)
+        left = [(slot - now) / 1000] if slot is not None else []
+        return max(0.2, min([LOOK, *left, *([RETRY] if waiting else [])]))
+
+    def _turn_back(self, now: int) -> None:
+        """The clock was ahead, or may have been before the start: what comes next comes by the time that it is.
+        A slot that was delivered already is not delivered again."""
+        for task in self.every():
+            if task.slot is None or task.slot <= now:
+                continue
+            with contextlib.suppress(ExoError):
+                slot = following(task.line, now, task.zone, task.since)
+                if slot is not None and slot < task.slot:
+                    self._done(task, slot, task.seen)
 
     def _claim(self, task: Task, now: int) -> bool:
         """Take the lease of this slot, in one statement: another process, or we ourselves, may have it."""
@@ -158,19 +199,23 @@ class Scheduler:
                 self._done(task, slot if slot != slots[-1] else after, seen)
             if not slots:
                 self._done(task, after, task.seen)
-        except ExoError as error:
+        except StorageError as error:  # a full disk is no reason to forget it
             print(f"task {task.id}: {error}", file=sys.stderr)
+            with contextlib.suppress(StorageError):
+                self._done(task, task.slot, task.seen)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this slot alone
+            print(f"task {task.id}: {type(error).__name__}: {error}", file=sys.stderr)
             self._done(task, following(task.line, now, task.zone, task.since), task.seen)
 
     def _slots(self, task: Task, now: int) -> tuple[list[int], int | None]:
         """(slots to deliver, the one that comes then)."""
         due, slot = list[int](), task.slot
-        while slot is not None and slot <= now and len(due) < 10 * MOST:
+        while slot is not None and slot <= now:
             due.append(slot)
+            if not len(due) % (10 * MOST):  # a long sleep: the last ones alone matter
+                slot = max(slot, now - (slot - due[-10 * MOST]) // 2)
             slot = following(task.line, slot, task.zone, task.since)
-        after = (
-            slot if slot is None or slot > now else following(task.line, now, task.zone, task.since)
-        )
+        after = slot
         on_time = now - due[-1] <= LATE
         if task.missed == "skip":
             return due[-1:] if on_time else [], after
@@ -189,6 +234,11 @@ class Scheduler:
         move = "UPDATE tasks SET slot = ?, seen = ?, holder = '', until = 0 WHERE id = ?"
         with self._database.transaction(durable=True) as link:
             link.execute(move, (slot, seen, task.id))
+
+
+def _condition(wake: Any) -> bool:
+    fits = isinstance(wake, dict) and isinstance(wake.get("tool"), str)
+    return fits and isinstance(wake.get("args") or {}, dict)
 
 
 def _task(row: tuple[Any, ...]) -> Task:

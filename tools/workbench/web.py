@@ -6,6 +6,7 @@ address into the person's own network."""
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
 import socket
 import zlib
@@ -39,24 +40,34 @@ async def http_request(
 ) -> str:
     """Send an HTTP request and read status, type and text of the answer.
 
-    `{{secret:NAME}}` in address, headers or body becomes the value of `secrets` on its way out. Raises ExoError
+    `{{secret:NAME}}` in address (coded), headers or body becomes the value of `secrets` on its way out. Raises ExoError
     for an address that is refused or does not answer, and for a secret that may not go there."""
     if secrets is None or not secrets.used(url, body, *(headers or {}).values()):
-        return await _request(method, url, headers, body, False)
+        return await _request(method, url, headers, body)
+    url = url.strip()
     host, scheme = _split(url).hostname or "", _split(url).scheme
     if scheme != "https" and not _local(host):
         raise ExoError(f"{method} {url[:200]}", "a secret goes through https alone")
     filled = {name: secrets.fill(value, host) for name, value in (headers or {}).items()}
-    sent = secrets.fill(url, host), filled, secrets.fill(body, host)
+    begin = re.match(r"[^/?#]*//[^/?#]*", url)
+    at = begin.end() if begin else 0
+    # coded: a value with a slash would make another host of what stands before it
+    full = secrets.fill(url[:at], host, "") + secrets.fill(url[at:], host, "/")
     try:
-        return secrets.hide(await _request(method, *sent, True))
+        answer = await _request(method, full, filled, secrets.fill(body, host), url)
+        return secrets.hide(answer)
     except ExoError as error:
         raise ExoError(f"{method} {url[:200]}", secrets.hide(str(error))) from None
 
 
-async def _request(method: Method, url: str, headers: Headers, body: str, stays: bool) -> str:
-    """The answer as text; a request that `stays` follows no redirect to another host."""
+async def _request(method: Method, url: str, headers: Headers, body: str, shown: str = "") -> str:
+    """The answer as text. `shown` is the address for errors of a request that holds a secret: it follows no
+    redirect to another origin."""
     import httpx
+
+    for name in ("httpx", "httpcore"):  # they write whole addresses into the log
+        logging.getLogger(name).setLevel(logging.WARNING)
+    about = f"{method} {(shown or url)[:200]}"
 
     class Checked(httpx.AsyncHTTPTransport):
         """Connects to the very address that was checked: a name may lead elsewhere the next time."""
@@ -65,7 +76,8 @@ async def _request(method: Method, url: str, headers: Headers, body: str, stays:
 
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             named = request.url
-            address, self.private = await check(str(named), not self.private)
+            origin = named.copy_with(userinfo=b"", path="/", query=None, fragment=None)
+            address, self.private = await check(str(origin), not self.private)
             request.url = named.copy_with(host=address)
             request.extensions |= {"sni_hostname": named.host}
             try:
@@ -83,14 +95,18 @@ async def _request(method: Method, url: str, headers: Headers, body: str, stays:
                 try:
                     if answer.next_request is None:
                         return await _read(answer)
-                    if stays and answer.next_request.url.host != request.url.host:
-                        raise ExoError(f"{method} {url[:200]}", "it redirects to another host")
+                    if shown and _origin(answer.next_request.url) != _origin(request.url):
+                        raise ExoError(about, "it redirects to another host, port or scheme")
                     request = answer.next_request
                 finally:
                     await answer.aclose()  # unread: the body of a redirect may have no end
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, zlib.error) as error:
-        raise ExoError(f"{method} {url[:200]}", str(error) or type(error).__name__) from error
-    raise ExoError(f"{method} {url[:200]}", f"more than {HOPS} redirects")
+        raise ExoError(about, str(error) or type(error).__name__) from error
+    raise ExoError(about, f"more than {HOPS} redirects")
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
 
 
 def risk(args: dict[str, Any]) -> Risk:

@@ -163,3 +163,19 @@ def test_words_fit_a_small_screen_and_deceive_nobody(
     verdict = decide(act, Judgement(parts, tuple(doubts)), Policy())
     assert len(verdict.summary) <= 80 and verdict.summary.isprintable()
     assert not doubts or verdict.outcome in ("ask", "deny")
+
+
+@pytest.mark.parametrize("count", [1, 10, 100, 1000])
+def test_words_fit_also_where_there_are_very_many_parts(count: int) -> None:
+    """Every mark stands at its end at once, and how many more there are takes what room is left."""
+    parts = tuple(
+        Part(Axes("irreversible", "public", "money", True), "w" * 500, "s") for _ in range(count)
+    )
+    judgement = Judgement(parts, ("doubt",), ("a key",))
+    verdict = decide(Act("bash", {"command": "c" * 500}, "/w"), judgement, Policy())
+    assert len(verdict.summary) <= 80 and verdict.summary.endswith("no undo")
+    milder = tuple(
+        Part(replace(each.axes, reversibility="recoverable"), "w" * 500) for each in parts
+    )
+    verdict = decide(verdict.act, replace(judgement, parts=milder), Policy())
+    assert len(verdict.summary) <= 80 and verdict.summary.endswith("partly undone")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +207,40 @@ def test_a_judge_that_hangs_while_it_reads_keeps_nobody_who_decides(place: Place
     leave.set()
     thread.join(50)
     assert place.gate.decide(act, found).outcome == "log"
+
+
+def test_a_pipe_is_no_policy_and_keeps_nobody(place: Place) -> None:
+    place.write("gate", '[actions]\ndenied = ["t"]')
+    assert place.outcome() == "deny"
+    (place.policies / "gate.toml").unlink()
+    os.mkfifo(place.policies / "gate.toml")
+    place.clock.advance(2)
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(place.outcome()), daemon=True)
+    thread.start()
+    thread.join(5)
+    assert found == ["deny"] and "no regular file" in place.gate.fault
+
+
+@pytest.mark.parametrize("what", ["gone", "circle", "large", "folder"])
+def test_what_cannot_be_read_leaves_the_policies_in_force(place: Place, what: str) -> None:
+    """A link into a card that was taken out is no wish to have no policies."""
+    place.write("gate", '[actions]\ndenied = ["t"]')
+    assert place.outcome() == "deny"
+    path = place.policies / "gate.toml"
+    if what == "large":
+        path.write_text("# " + "x" * 100_000_000)
+    else:
+        path.unlink()
+        if what == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to(path if what == "circle" else place.policies / "nowhere")
+    place.clock.advance(2)
+    begun = time.monotonic()
+    assert place.outcome() == "deny" and "gate.toml" in place.gate.fault
+    assert time.monotonic() - begun < 5
+    if what == "gone":
+        (place.policies / "nowhere").write_text("")
+        place.clock.advance(2)
+        assert place.outcome() == "ask" and not place.gate.fault

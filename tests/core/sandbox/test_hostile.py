@@ -254,3 +254,32 @@ def test_where_there_is_no_machine_it_says_so(tmp_path: Path, monkeypatch: Any) 
 
     with pytest.raises(ExoError, match="start the sandbox"):
         asyncio.run(work())
+
+
+def test_a_fault_of_the_host_is_an_error_of_the_call_and_not_the_tools(cache: Path) -> None:
+    source = "import exo\ndef run():\n    try:\n        exo.look()\n    except OSError as error:\n        return str(error)\n"
+
+    async def work() -> None:
+        box = Sandbox(cache, SystemClock(), {"extra": "x = 7"})
+        for fault in (
+            OSError("disk"),
+            RuntimeError("bug"),
+            TimeoutError("late"),
+            LookupError("no"),
+        ):
+
+            async def look(fault: Exception = fault) -> None:
+                raise fault
+
+            result = await box.run(source, "run", can={"look": look})
+            assert result.ok and str(fault) in str(result.value), result
+        for head in (
+            "import re; import extra",
+            "if 1: import extra",
+            "import re;from extra import x",
+        ):
+            result = await box.run(f"{head}\ndef run():\n    return 1\n", "run")
+            assert result.ok, result
+        await box.close()
+
+    asyncio.run(work())

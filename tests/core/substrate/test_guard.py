@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,9 +10,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from exo.core.base.client import Client
+from exo.core.base.errors import StorageError
 from exo.core.base.home import Home
 from exo.core.base.unix import reachable
+from exo.core.substrate import guard
 from exo.core.substrate.guard import Good, Guard
 from exo.tools.clock import FakeClock
 
@@ -77,3 +81,34 @@ def test_a_plugin_that_kills_exod_cannot_brick_it(home: Home) -> None:
     end = time.monotonic() + 10
     while reachable(home.exod_socket) and time.monotonic() < end:
         time.sleep(0.02)
+
+
+def test_a_start_that_was_helped_makes_nothing_good_that_was_not(tmp_path: Path) -> None:
+    """It held with what was there before; what came since is still what broke the starts."""
+    clock, path = FakeClock(), tmp_path / "starts.json"
+    Guard(path, clock).held(["gate"])
+    good = Good(clock.now_ms(), ["gate"])
+    for _ in range(3):
+        clock.advance(1000)  # a bad artifact came meanwhile
+        for expected in (None, None, None, good):
+            start = Guard(path, clock)
+            assert start.begin() == expected
+        start.held(["gate"])
+
+
+def test_no_start_fails_for_its_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "starts.json"
+    kept = ['{"failed": 1e999, "good": null}', '{"failed": 9, "good": {"ts": "x", "plugins": 5}}']
+    kept += ['{"failed": 9, "good": {"ts": 1e999, "plugins": []}}', "[" * 100_000, "\ufeff{}"]
+    kept += ['{"failed": 9, "good": {"ts": 99999999999999999, "plugins": ["a"]}}']
+    for text in kept:
+        path.write_text(text)
+        assert Guard(path, FakeClock()).begin() is None, text
+    good = Good(1_600_000_000_000, ["gate"])
+    path.write_text(json.dumps({"failed": 3, "good": vars(good)}))
+
+    def full(*given: object) -> None:
+        raise StorageError("write", "no space left on the device")
+
+    monkeypatch.setattr(guard, "write_atomic", full)
+    assert Guard(path, FakeClock()).begin() == good

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 from exo.core.base.errors import ExoError, HomeError
@@ -94,12 +95,28 @@ def test_any_value_is_hidden(
 ) -> None:
     path = tmp_path_factory.mktemp("s") / "sealed"
     secrets = Secrets(path, lambda: SEED)
-    try:
-        value.encode()
-    except UnicodeEncodeError:
+    if not value.isprintable():
         return
     secrets.put("it", value, ["a.b"])
     shown = secrets.hide(before + value + after)
     if value not in before and value not in after and value not in "[secret it]":
         assert value not in shown.replace("[secret it]", "\0") or value in before + after
     assert secrets.fill("{{secret:it}}", "a.b") == value
+
+
+def test_more_ways_in_which_servers_say_it_again(secrets: Secrets) -> None:
+    value = 'k>>>?k~~~"&<p>'
+    secrets.put("odd", value, ["a.b"])
+    raw = value.encode()
+    echoes = [base64.urlsafe_b64encode(raw).decode(), raw.hex().upper(), html.escape(value)]
+    echoes += [quote(value, safe="").lower(), json.dumps(json.dumps(value)), repr(value)]
+    echoes += [quote_plus(value), value.upper()]
+    for echo in echoes:
+        assert "[secret odd]" in secrets.hide(f"you sent {echo}!"), echo
+
+
+def test_a_value_that_no_request_can_carry_is_refused(secrets: Secrets) -> None:
+    for value in ("half a \ud800 one", "two\nlines-of-it", "tab\tbed-value", "nul\0value"):
+        with pytest.raises(ExoError, match="keep the secret"):
+            secrets.put("odd", value, ["a.b"])
+    assert secrets.hide("fine") == "fine"

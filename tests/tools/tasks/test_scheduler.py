@@ -11,7 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, StorageError
 from exo.tools.clock import FakeClock
 from exo.tools.tasks.scheduler import Scheduler
 
@@ -204,3 +204,139 @@ def test_a_simulated_year_of_many_tasks(world: World) -> None:
         world.fire()
     daily = [key for key, text in world.told.items() if text == "daily 0"]
     assert 100 <= len(daily) <= 366 and len(set(world.told)) == len(world.told)
+
+
+def test_a_bug_in_one_task_costs_no_other(world: World) -> None:
+    """Whatever looking for news or delivering raises; the loop that fires goes on too."""
+    for n, wake in enumerate(({"tool": "look", "args": {"x": 1}}, {"tool": "look"})):
+        world.tasks.add("0 7 * * *", f"odd {n}", "s", ZURICH, wake=wake)
+    world.tasks.add("0 7 * * *", "fine", "s", ZURICH)
+
+    async def wake(session: str, tool: str, args: Any) -> str:
+        raise AttributeError("'list' object has no attribute 'items'")
+
+    world.tasks._wake = wake
+    world.at("2027-03-01T07:00")
+    world.fire()
+    assert list(world.told.values()) == ["fine"]
+    slots = [task.slot for task in world.tasks.every()]
+    assert all(slot and slot > world.clock.now_ms() for slot in slots)
+
+    async def lives() -> bool:
+        async def breaks() -> float:
+            raise RuntimeError("once")
+
+        world.tasks.fire = breaks  # type: ignore[method-assign]
+        loop = asyncio.create_task(world.tasks.run())
+        await asyncio.sleep(0.05)
+        alive = not loop.done()
+        loop.cancel()
+        await asyncio.gather(loop, return_exceptions=True)
+        return alive
+
+    assert asyncio.run(lives())
+
+
+def test_one_that_waits_for_a_person_keeps_no_other_back(world: World) -> None:
+    """`--if` with a tool that asks, and nobody is there."""
+    world.tasks.add("0 7 * * *", "a asks", "s", ZURICH, wake={"tool": "bash", "args": {}})
+    world.tasks.add("0 7 * * *", "b fine", "s", ZURICH)
+    world.tasks.add("1 7 * * *", "c later", "s", ZURICH)
+    asked: list[str] = []
+
+    async def wake(session: str, tool: str, args: dict[str, Any]) -> str:
+        asked.append(tool)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    world.tasks._wake = wake
+
+    async def work() -> None:
+        world.at("2027-03-01T07:00")
+        await asyncio.wait_for(world.tasks.fire(), 10)
+        assert list(world.told.values()) == ["b fine"]
+        world.at("2027-03-01T07:10")  # its lease has run out, but it is still asked
+        await asyncio.wait_for(world.tasks.fire(), 10)
+        await world.tasks.stop()
+
+    asyncio.run(work())
+    assert list(world.told.values()) == ["b fine", "c later"] and asked == ["bash"]
+
+
+def test_a_full_disk_costs_no_delivery(world: World) -> None:
+    world.tasks.add("@at 2027-03-01T07:00", "take the pill", "s", ZURICH)
+    whole, full = world.tasks._deliver, True
+
+    async def deliver(*given: Any) -> bool:
+        if full:
+            raise StorageError("write", "no space left")
+        return await whole(*given)
+
+    world.tasks._deliver = deliver
+    world.at("2027-03-01T07:00:01")
+    for _ in range(3):
+        assert world.fire() >= 1
+    full = False
+    world.clock.advance(400)
+    world.fire()
+    assert list(world.told.values()) == ["take the pill"]
+
+
+def test_a_clock_that_was_far_ahead_loses_nothing(world: World) -> None:
+    """What fired in a year that it was not comes again in the one that it is."""
+    world.tasks.add("0 7 * * *", "daily", "s", ZURICH)
+    world.tasks.add("@every 1h", "hourly", "s", ZURICH)
+    world.at("2036-03-01T07:00")
+    world.fire()
+    world.at("2027-03-02T06:59")
+    world.fire()
+    world.told.clear()
+    world.at("2027-03-02T08:00")
+    world.fire()
+    assert sorted(world.told.values()) == ["daily", "hourly"]
+
+
+def test_after_a_long_sleep_the_last_slot_is_the_last(world: World) -> None:
+    """More slots were missed than are counted."""
+    world.tasks.add("@every 1s", "tick", "s", ZURICH, missed="skip")
+    world.clock.advance(30 * 86_400)
+    world.fire()
+    assert list(world.told) == [f"task-{world.tasks.every()[0].id}-{world.clock.now_ms()}"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("@at 0001-01-01T00:00", "@at 9999-12-31T23:59:59-14:00", "@at 9999-12-31T23:59"),
+        *("@every 0d", "@every 9999999999d", "@every " + "9" * 5000 + "s", "*/0 * * * *"),
+        *(
+            "1," * 500_000 + "1 * * * *",
+            "\0 * * * *",
+            "١ ٢ * * *",
+            "0 0 31 2 *",
+            "@at " + "9" * 5000,
+        ),
+    ],
+)
+def test_no_line_breaks_the_reading(world: World, line: str) -> None:
+    try:
+        world.tasks.add(line, "x", "s", ZURICH)
+    except ExoError as error:
+        assert len(str(error)) < 500
+    world.fire()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"wake": "bash"},
+        {"wake": []},
+        {"wake": {"tool": "x", "args": [1]}},
+        {"text": "x" * 10**6},
+        {"text": "\ud800"},
+    ],
+)
+def test_what_is_no_task_is_refused_in_words(world: World, given: dict[str, Any]) -> None:
+    rows = {"text": "x"} | given
+    with pytest.raises(ExoError, match="add a task"):
+        world.tasks.add("@daily", session="s", zone=ZURICH, **rows)

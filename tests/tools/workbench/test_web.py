@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import logging
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 from exo.core.base.errors import ExoError
+from exo.core.substrate.secrets import Secrets
 from exo.core.toolbox.registry import Context
 from exo.tools.workbench import web
 from exo.tools.workbench.web import http_request
@@ -191,3 +194,83 @@ def test_a_host_that_is_not_there_is_said() -> None:
 )
 def test_sending_and_the_own_network_are_of_high_risk(args: dict[str, Any], risk: str) -> None:
     assert web.risk(args) == risk
+
+
+VALUE = "k3y/of+a=service"
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Secrets:
+    made = Secrets(tmp_path / "sealed", lambda: bytes(32))
+    made.put("key", VALUE, ["127.0.0.1", "localhost"])
+    return made
+
+
+def ask_with(secrets: Secrets, url: str, **more: Any) -> str:
+    return asyncio.run(http_request(Context("s", Path()), "GET", url, secrets=secrets, **more))
+
+
+def test_a_secret_is_in_no_error_however_it_is_cut(server: str, secrets: Secrets) -> None:
+    """An address is shown to 200 characters: what is cut in the middle of a value shows none of it."""
+    Handler.places = {}
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    for n in range(150, 200):
+        begin = f"http://127.0.0.1:{port}/?"
+        url = begin + "x" * (n - len(begin)) + "{{secret:key}}"
+        with pytest.raises(ExoError) as told:
+            ask_with(secrets, url)
+        assert "k3y" not in str(told.value) and "k3y" not in repr(told.value.__cause__)
+
+
+@pytest.mark.parametrize("place", ["http://localhost:{port}/a", "http://127.0.0.1:{other}/a"])
+def test_a_secret_follows_to_the_very_same_origin_alone(
+    server: str, secrets: Secrets, place: str
+) -> None:
+    port = int(server.rpartition(":")[2])
+    Handler.places = {"/out": place.format(port=port, other=port + 1), "/in": "/a"}
+    headers = {"X-Key": "{{secret:key}}"}
+    assert "grün" in ask_with(secrets, server + "/in", headers=headers)
+    Handler.seen.clear()
+    with pytest.raises(ExoError, match="redirects to another"):
+        ask_with(secrets, server + "/out", headers=headers)
+    assert len(Handler.seen) == 1
+
+
+def test_a_secret_does_not_follow_out_of_https(monkeypatch: Any, secrets: Secrets) -> None:
+    import httpx
+
+    sent: list[str] = []
+
+    async def answer(self: Any, request: httpx.Request) -> httpx.Response:
+        sent.append(str(request.url))
+        return httpx.Response(302, headers={"Location": "http://127.0.0.1/plain"}, request=request)
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", answer)
+    with pytest.raises(ExoError, match="redirects to another"):
+        ask_with(secrets, "https://127.0.0.1/x", headers={"X-Key": "{{secret:key}}"})
+    assert len(sent) == 1
+
+
+def test_a_value_moves_no_request_to_another_host(server: str, secrets: Secrets) -> None:
+    """k3y/of+a=service before the @ would make of its begin the host."""
+    asked: list[Any] = []
+    real = socket.getaddrinfo
+
+    def look_up(host: Any, *rest: Any, **more: Any) -> Any:
+        asked.append(host)
+        return real("127.0.0.1", *rest, **more)
+
+    server = server.replace("http://", "http://{{secret:key}}@")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(web.socket, "getaddrinfo", look_up)
+        assert "grün" in ask_with(secrets, server + "/a")
+    assert asked and not any("k3y" in str(host) for host in asked)
+
+
+def test_a_secret_is_in_no_log(server: str, secrets: Secrets, caplog: Any) -> None:
+    Handler.places = {}
+    with caplog.at_level(logging.DEBUG):
+        ask_with(secrets, server + "/a?k={{secret:key}}", headers={"X-Key": "{{secret:key}}"})
+    assert "k3y" not in caplog.text
