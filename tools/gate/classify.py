@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,8 @@ from exo.core.gate.axes import Act, Judgement, Part
 from exo.tools.gate import hosts
 from exo.tools.gate.files import Places
 from exo.tools.gate.programs import Program
-from exo.tools.gate.shell import Word, parse
+from exo.tools.gate.lexer import TEMP
+from exo.tools.gate.shell import Word, parse, uncalled
 from exo.tools.gate.table import UNKNOWN, Table
 
 DEPTH = 8  # commands in commands (bash -c 'bash -c ...')
@@ -228,17 +229,20 @@ class Judge:
 
     # ---- shell -------------------------------------------------------------------------------------
 
-    def script(self, text: str, folders: list[str]) -> None:
-        """Everything that a script runs."""
+    def script(self, text: str, folders: list[str], temps: Iterable[str] = ()) -> None:
+        """Everything that a script runs; `temps` are variables that hold a name from mktemp."""
         self.depth += 1
         if self.depth > DEPTH:
             return self.doubt("it is nested too deeply")
         if len(text) > LONG:
             return self.doubt("it is too long to judge")
-        script = parse(text, self.facts.known)
+        script = parse(text, self.facts.known | dict.fromkeys(temps, TEMP))
         self.doubts += script.faults
         cwds = {0: folders}
+        idle = uncalled(script)
         for number, command in enumerate(script.commands):
+            if command.body in idle:
+                continue
             here = cwds.get(command.scope) or cwds.get(script.scopes[command.scope]) or folders
             here = Program(self, script, command, here).judge()
             cwds[command.scope] = here

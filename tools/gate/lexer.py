@@ -12,6 +12,7 @@ from typing import TypeVar
 
 DEPTH = 24  # substitutions within each other
 STEPS = 20_000  # words, operators and pieces of words
+TEMP = "/tmp/mktemp.XXXXXXXX"  # what mktemp gives
 VALUE = 4096  # characters of a variable that are followed
 CHOICES = 32  # words that a brace or a loop may stand for
 
@@ -53,7 +54,8 @@ class Word:
 @dataclass
 class Command:
     """One program with its words. `feeds` are the commands whose output it reads, `here` a heredoc or
-    here-string, `after` the operator that follows, `scope` the subshell it runs in."""
+    here-string, `after` the operator that follows, `scope` the subshell it runs in, `body` the function that
+    it is part of; `block`: its redirections are those of a block that ends before it."""
 
     words: list[Word] = field(default_factory=list)
     redirects: list[tuple[str, Word]] = field(default_factory=list)
@@ -63,16 +65,19 @@ class Command:
     piped: bool = False
     after: str = ""
     scope: int = 0
+    body: str = ""
+    block: bool = False
 
 
 @dataclass
 class Script:
     """All commands that may run, in their order; `faults` say what was not understood; `scopes` gives
-    each subshell's parent."""
+    each subshell's parent; `temps` are variables that hold a fresh name from mktemp."""
 
     commands: list[Command] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     functions: set[str] = field(default_factory=set)
+    temps: set[str] = field(default_factory=set)
     scopes: list[int] = field(default_factory=lambda: [0])
 
 

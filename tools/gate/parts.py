@@ -6,9 +6,12 @@ Invariant: a word that is not sure never makes an action milder."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from exo.core.context.redact import redact
+from exo.tools.gate.lexer import TEMP
 from exo.tools.gate.shell import Command, Script, Word
 from exo.tools.gate.table import split
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from exo.tools.gate.classify import Judge
 
 Entry = dict[str, Any]
+_BIN = re.compile(r"/(usr/)?(local/)?bin/\w")
 _GIVEN = frozenset("@*123456789")
 _LISTS = ("ls", "dir", "stat", "file", "du", "tree", "locate", "readlink", "realpath")
 _TELL = ("cat", "pgrep", "pidof", "lsof", "head", "tail", "grep", "awk", "ps", "cut", "fuser", "ss")
@@ -69,8 +73,23 @@ class Parts:
     def marks(self, path: str) -> set[str]:
         return self.to.facts.places.marks(path, self.cwds[0])
 
-    def variable(self, name: str) -> None:
-        if name in self.table.words["unsafe_variables"]:
+    def variable(self, name: str, value: Word | None = None) -> None:
+        """A variable is set; some change what runs, but for values that are known to be harmless."""
+        words, text = self.table.words, value.text if value is not None and value.sure else "?"
+        if re.fullmatch(words["tool_variables"], name):
+            name = text.split(" ")[0].rpartition("/")[2]
+            builds = self.table.programs.get(name, {}).get("otherwise") == "build"
+            bad = not builds and name not in ("ccache", "bash", "sh", "python", "python3")
+            bad = bad or "/" in text and not _BIN.match(text)
+        elif re.fullmatch(words["folder_variables"], name):
+            parts = [part for part in text.split(":") if part]
+            bad = text == "?" or any(not self.marks(p) & {"inside", "scratch"} for p in parts)
+            bad = bad and not (value is not None and set(value.names) == {name})
+            bad = bad or "/tmp" in text and name != "TMPDIR"
+        else:
+            risky = re.fullmatch(words["unsafe_variables"], name) is not None
+            bad = risky and not re.fullmatch(words["calm_values"], text)
+        if bad:
             self.doubt(f"{name} is set, which changes what runs")
 
     def tame(self, word: Word) -> bool:
@@ -78,6 +97,67 @@ class Parts:
         inner = [self.script.commands[number].words for number in word.inner]
         names = self.table.names
         return word.sure or not word.names and all(w[0].text in names for w in inner if w)
+
+    def _telling(self, entry: Entry, effect: str) -> None:
+        """Flags whose names say that more is done than the program is known for (--apply, --purge)."""
+        quiet = effect in ("look", "read", "fetch")
+        strict = quiet and entry.get("kind") == "plain" and len(entry) == 2
+        if not (quiet or effect in ("keep", "build", "undoable")):
+            return
+        tries = self.has("-s$|" + "|".join(self.table.words["trying"])) or "plan" in self.plain
+        if quiet and not strict and tries:
+            return
+        words = self.table.words["changing_flags" if strict else "losing_flags"]
+        for flag, value in self.flags:
+            parts = flag.strip("-").split("-") if len(flag) > 3 else []
+            off = value is not None and value.text in ("never", "false", "no", "0", "none")
+            if parts[:1] not in ([], ["no"]) and set(parts) & set(words.split()) and not off:
+                self.doubt(f"what {flag} does")
+        if strict:  # where a reader puts what it found
+            for flag, word in zip(self.args, [*self.args[1:], Word("")], strict=False):
+                name, equals, rest = flag.text.partition("=")
+                target = replace(flag, text=rest) if equals else word
+                if name in ("--output", "--outfile", "--output-file", "--out", "--logfile", "-o"):
+                    if "/" in target.text and target.text[:1] != "-":
+                        self.file("write", target)
+
+    def _beyond(self) -> None:
+        """What programs that build and format change outside the folder."""
+        words = self.table.words
+        targets = {"install", "uninstall", "install-strip", "install-all", "install/strip"}
+        installs = targets & set(self.plain) or self.has("--install")
+        if self.name in ("cmake", "ninja", "meson", "make", "gmake") and installs:
+            place = [*self.given(("--prefix", "--destdir"))]
+            named = [
+                t.partition("=")[2] for t in self.plain if t.startswith(("DESTDIR=", "PREFIX="))
+            ]
+            named += [word.text for word in place]
+            for flag, word in zip(self.args, self.args[1:], strict=False):
+                named += [word.text] if flag.text in ("--prefix", "--destdir") else []
+            if not named or any(not self.marks(text) & {"inside", "scratch"} for text in named):
+                self.doubt("it installs for the whole machine")
+        if self.name == "cmake" and re.search(
+            r" -E (rm|remove\w*|rename|copy\w*|env)\b", self.text
+        ):
+            self.doubt("what it removes or copies")
+        if self.name not in words["formatters"].split():
+            return
+        if self.has("--check|--diff|-l$|-d$|--list-different|-n$|--dry-run|--stdin"):
+            return
+        writes = {
+            "eslint": "--fix",
+            "stylelint": "--fix",
+            "prettier": "--write|-w$",
+            "gofmt": "-w$",
+        }
+        writes |= {"shfmt": "-w$", "clang-format": "-i$", "autopep8": "-i$|--in-place"}
+        if self.name in writes and not self.has(writes[self.name]):
+            return
+        if self.name == "ruff" and self.plain[:1] == ["check"] and not self.has("--fix"):
+            return
+        for word in self.words:
+            if word.text[:1] in "/~." and not self.marks(word.text) & {"inside", "scratch"}:
+                self.file("write", word)
 
     def _puts_out(self) -> None:
         """What a build writes elsewhere than in its folder."""
@@ -93,6 +173,8 @@ class Parts:
         return bool(inner) and all(words and words[0].text in _TELL for words in inner)
 
     def file(self, effect: str, word: Word, verb: str = "") -> None:
+        if effect == "delete" and re.search(re.escape(TEMP) + r"/[^/]*\*", word.text):
+            return self.doubt("which file, should mktemp have failed")
         if word.sure:
             return self.to.path(verb or self.name, effect, word, *self.cwds)
         if word.text != "/dev/fd/63" and not (effect == "read" and self.tame(word)):
@@ -118,11 +200,16 @@ class Parts:
         out = [said(each) for each in self.fed()]
         return Word("\n".join(text or "" for text in out)) if out and None not in out else None
 
-    def code(self, word: Word | None) -> None:
+    def empty(self, word: Word) -> None:
+        """A file loses all that it holds; logs and marks may."""
+        made = word.text.endswith((".log", ".lock", ".touch", "keep", ".pid", "nohup.out"))
+        self.file("write" if made else "delete", word)
+
+    def code(self, word: Word | None, temps: Iterable[str] = ()) -> None:
         """A word that is shell code."""
         if word is None or not word.sure:
             return self.doubt("what it runs")
-        return self.to.script(word.text, self.cwds)
+        return self.to.script(word.text, self.cwds, temps)
 
     def after(self, count: int) -> list[Word]:
         """All words from the plain word of that number on."""
@@ -140,6 +227,7 @@ class Parts:
             return self._runner(entry)
         if "asks" in entry and re.search(entry["asks"], self.text):
             self.doubt("what it reaches")
+        self._telling(entry, effect)
         if effect != "read" or entry.get("kind"):
             self.roles(entry)
         if self.has("|".join([*entry.get("inplace", ()), "$"])) and "inplace" in entry:
@@ -157,7 +245,7 @@ class Parts:
         for number, word in enumerate(files if effect in ("read", "write", "delete") else ()):
             last = "last" in entry and number == len(files) - 1 or "second" in entry and number == 1
             self.file("write" if last else effect, word)
-        if self.name in ("rg", "fd", "ag") and self.has(r"--pre|--exec|-[xX]"):
+        if self.name in ("rg", "fd", "ag") and self.has(r"--pre|--exec|-[xX]|--pager"):
             self.doubt("it runs another program")
         if effect in ("write", "delete"):
             return None
@@ -165,6 +253,7 @@ class Parts:
             effect = "push"  # mkdocs gh-deploy, maturin publish
         if effect == "build":
             self._puts_out()
+            self._beyond()
         given = {*entry.get("loose", ())}
         loose = [w for w in self.args if not w.sure and not (w.names and set(w.names) <= given)]
         if given:  # numbers of processes, from programs that tell them

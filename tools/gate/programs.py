@@ -11,7 +11,7 @@ from dataclasses import replace
 from exo.tools.gate.parts import Entry, said
 from exo.tools.gate.pycode import harmless
 from exo.tools.gate.services import Services
-from exo.tools.gate.shell import Word
+from exo.tools.gate.shell import Command, Word
 from exo.tools.gate.table import UNKNOWN
 
 _BIN = re.compile(r"(/usr(/local)?)?/s?bin|(.*/)?(\.?v?env/bin|node_modules/\.bin)")
@@ -26,8 +26,12 @@ _SED = re.compile(
     rf"|(?:^|[;{{}}\s/$0-9])s([^\w\s]){_PIECE}{_PIECE}[gpiIm0-9]*[ew]",
     re.S,
 )
+_SED_EMPTIES = re.compile(r"\s*(1\s*,\s*\$|/\.\*/|/\^/|0,\$)?\s*[dD]\s*")
+_IMAGE = (".img", ".bin", ".dat", ".raw", ".iso", ".swap", ".qcow2", ".vhd", ".disk", ".fat")
 _AWK = re.compile(r"\$?\w+\s*>=?\s*-?[\d.]+|\"[^\"]*\"(?!\s*\|)|/[^/\n]*/|\|\|")
-_TAR_RUNS = re.compile(r"--(to-|checkpoint-act|use-comp|rsh|info-sc|new-vol)|(^| )-\w*[IF]\b")
+_TAR_RUNS = re.compile(
+    r"--(remove-f|recursive-u|unlink-f|absolute|to-|checkpoint-act|use-comp|rsh|info-sc|new-vol)|(^| )-\w*[IF]\b"
+)
 
 
 class Program(Services):
@@ -37,20 +41,63 @@ class Program(Services):
         """Returns the working folders that may hold for the commands after it."""
         for op, target in self.command.redirects:
             if not (op in (">&", "<&") and re.fullmatch(r"\d+-?|-", target.text)):
-                words = [word.text for word in self.command.words]
-                empties = op == ">" and words in ([], [":"], ["true"], ["cat", "/dev/null"])
-                empties = empties and not target.text.endswith((".log", ".lock", ".touch", "keep"))
-                self.file("delete" if empties else "write" if ">" in op else "read", target, op)
+                self.text, words = f"{op} {target.text}", self.command.words
+                if op in (">", ">|", "&>", ">&") and self._silent(self.command):
+                    if not (op in ("&>", ">&") and words and words[0].text not in (":", "true")):
+                        self.empty(target)
+                self.file("write" if ">" in op else "read", target, op)
                 text = said(self.command) if ">" in op and target.sure else None
                 full = self.to.facts.places.full(target.text, self.cwds[0])
                 self.to.texts[full] = self.to.texts.get(full, "") + (text or "")
-        for name, _ in self.command.assigned:
+        for name, value in self.command.assigned:
             if not (name == "IFS" and self.command.words):
-                self.variable(name)
+                self.variable(name, value)
         if self.command.words:
             self.to.touch(Word("."), self.cwds[0], names=True)
             self.run(self.command.words)
         return self._moved() if self.name in ("cd", "pushd", "popd") else self.cwds
+
+    def _silent(self, command: Command) -> bool:
+        """Whether a command surely puts out nothing, so that what it is written to is emptied."""
+        texts = [word.text for word in command.words]
+        name, rest = (texts or [""])[0], [t for t in texts[1:] if not re.fullmatch("-[neE]+", t)]
+        if command.block or command.assigned:
+            return False
+        gets = [target.text for op, target in command.redirects if op == "<"]
+        fed = [self.script.commands[number] for number in command.feeds]
+        if name in ("", ":", "true") or name == "printf" and rest in ([""], ["%s", ""]):
+            return all(word.sure for word in command.words)
+        if name == "echo":
+            return any("n" in text for text in texts[1:]) and not any(rest)
+        if name in ("head", "tail"):
+            return re.search(r" (-[cn] ?|--(bytes|lines)[= ])0(\s|$)", " ".join(texts)) is not None
+        nothing = gets[-1:] == ["/dev/null"] or bool(fed) and all(map(self._silent, fed))
+        return name in ("cat", "tee", "sponge") and (
+            bool(rest)
+            and set(rest) == {"/dev/null"}
+            or nothing
+            and (name != "cat" or not rest)
+            and command.here is None
+        )
+
+    def _emptied(self) -> None:
+        """Files that programs which write get nothing for."""
+        first = self.plain[:1] == ["/dev/null"]
+        if self.name in ("cp", "install", "ln", "mv") and first and len(self.words) > 1:
+            self.empty(self.words[-1])
+        if self.name in ("tee", "sponge") and not self.has("-a|--append"):
+            if self._silent(self.command):
+                for word in self.words:
+                    self.empty(word)
+        if self.name == "truncate" and any(v.text == "0" for v in self.given(("-s", "--size"))):
+            self.words = [word for word in self.words if not word.text.endswith(".log")]
+        if self.name == "openssl" and self.plain[:1] == ["s_client"]:
+            gets = [
+                t.text for op, t in self.command.redirects if op == "<" and t.text != "/dev/null"
+            ]
+            fed = [each.words[0].text for each in self.fed() if each.words]
+            if gets or set(fed) - {"echo", "printf", "true", ":"}:
+                self.doubt("what it sends")
 
     def run(self, words: list[Word]) -> None:
         """Judge a program with its words."""
@@ -71,6 +118,8 @@ class Program(Services):
         texts = [word.text for word in self.args]
         if texts in (["--version"], ["--help"], ["-V"]):
             return self.add("look")
+        if entry is None and self._named_reader():
+            entry = {"kind": "plain", "otherwise": "read"}
         if entry is None:
             return self.doubt("the program is not known")
         helps = texts[-1:] == ["--help"] and not any(text[:1] == "-" for text in texts[:-1])
@@ -79,9 +128,18 @@ class Program(Services):
         self._secret_names(texts)
         while entry is not None:  # a person's own entry, then ours: it never hides ours
             self.use(entry)
+            self._emptied()
             getattr(self, f"_{entry.get('kind', 'rules')}")(entry)
             entry = entry.get("base")
         return None
+
+    def _named_reader(self) -> bool:
+        """Whether a program that no table has is called what only readers are called (x-lint, check-x), and
+        is given nothing that says more."""
+        words = self.table.words
+        named = re.fullmatch(words["reader_names"], self.name) is not None
+        more = re.search(words["reader_doubts"], self.text, re.I)
+        return named and more is None and all(word.sure for word in self.args)
 
     def _secret_names(self, texts: list[str]) -> None:
         """Variables that hold secrets: named, or all of them at once."""
@@ -107,13 +165,17 @@ class Program(Services):
         return bool({"grep", "egrep", "rg", "cut", "wc", "awk", "sed"} & set(takers))
 
     def _sed(self, entry: Entry) -> None:
-        codes = self.given(("-e", "--expression"))
-        files = self.words if codes else self.words[1:]
-        bad = [code for code in codes or self.words[:1] if not code.sure or _SED.search(code.text)]
+        codes, inplace = self.given(("-e", "--expression")), self.has(r"-[nrEsz]*i|--in-place")
+        words = self.words[1:] if inplace and self.plain[:1] == [""] else self.words  # BSD's -i ''
+        files = words if codes else words[1:]
+        for word in files if inplace else ():
+            if any(_SED_EMPTIES.fullmatch(code.text) for code in codes or words[:1]):
+                self.empty(word)
+        bad = [code for code in codes or words[:1] if not code.sure or _SED.search(code.text)]
         if bad or self.has("-f|--file"):
             self.doubt("what its code does")
         for word in files:
-            self.file("write" if self.has(r"-[nrEsz]*i|--in-place") else "read", word)
+            self.file("write" if inplace else "read", word)
         return self.add("read")
 
     def _awk(self, entry: Entry) -> None:
@@ -129,6 +191,12 @@ class Program(Services):
         return self.add("read")
 
     def _dd(self, entry: Entry) -> None:
+        texts = {word.text.partition("=")[0]: word.text.partition("=")[2] for word in self.args}
+        source, target = texts.get("if", ""), texts.get("of", "")
+        fills = source in ("/dev/zero", "/dev/urandom", "/dev/random") and "." in target
+        fills = fills and not target.endswith(_IMAGE) and "conv" not in texts
+        if target and (source == "/dev/null" or texts.get("count") == "0" or fills):
+            self.empty(Word(target, all(word.sure for word in self.args)))
         for word in self.args:
             key, _, value = word.text.partition("=")
             if key in ("if", "of"):
@@ -140,6 +208,8 @@ class Program(Services):
         mode = f"-{first}" if old else names
         makes = self.name == "zip" or self.name == "tar" and re.search(r"-\w*[cru]|--cr", mode)
         lists = re.search(r"(^| )-\w*t|--list" if self.name == "tar" else r"-\w*[lpt]", mode)
+        if self.name in ("tar", "bsdtar") and re.search(rf"(^| )-\w*P", mode):
+            self.doubt("where it unpacks to")
         if _TAR_RUNS.search(names) or "-m" in names.split() and self.name == "zip":
             self.doubt("it runs or deletes more")
         for flag, value in self.flags:
@@ -166,7 +236,8 @@ class Program(Services):
                 whole = text in strings
                 rest = text[2:] if text[1] != "-" else text.partition("=")[2]
                 return self.code(args[at + 1] if whole and at + 1 < len(args) else Word(rest))
-            self.variable(text.partition("=")[0])
+            name, _, value = text.partition("=")
+            self.variable(name, replace(args[at], text=value))
             at += 2 if text in entry.get("values", ()) else 1
         rest_words = args[at + entry.get("skip", 0) :]
         if not rest_words:
@@ -185,7 +256,7 @@ class Program(Services):
 
     def _trap(self, entry: Entry) -> None:
         if self.plain[:1] not in ([], ["-"]):
-            self.code(self.words[0])
+            self.code(self.words[0], self.script.temps)
 
     def _alias(self, entry: Entry) -> None:
         for word in self.args:
@@ -226,6 +297,14 @@ class Program(Services):
         """A runner of the folder's own targets."""
         if "tries" in entry and self.has(entry["tries"]):
             return self.add("look")
+        if "asks" in entry and re.search(entry["asks"], self.text):
+            return self.doubt("what it reaches")
+        for word in self.args if self.name in ("make", "gmake") else ():
+            name, equals, value = word.text.partition("=")
+            if equals and re.fullmatch(r"[A-Za-z_]\w*[:+?]?", name):
+                self.variable(name.rstrip(":+?"), replace(word, text=value))
+        if self.name in ("make", "gmake"):
+            self._beyond()
         if self.table.effect(entry, self.args) != UNKNOWN:
             return self._rules(entry)
         if any(not self.tame(word) for word in self.args):
@@ -238,12 +317,16 @@ class Program(Services):
 
     def _code(self, entry: Entry) -> None:
         """An interpreter: code in a word, a module, a file, or what comes in."""
+        if "tests" in entry and self.has(entry["tests"]):
+            return self.add("build")
+        if self.has("-run$"):
+            return self.doubt("what it serves")
         letters = "".join(flag[1] for flag in entry["code"] if len(flag) == 2)
         at = next(
             (
                 n
                 for n, w in enumerate(self.args)
-                if w.text in entry["code"] or re.fullmatch(rf"-\w*[{letters}]", w.text)
+                if w.text in entry["code"] or letters and re.fullmatch(rf"-\w*[{letters}]", w.text)
             ),
             len(self.args),
         )
@@ -273,15 +356,32 @@ class Program(Services):
         return self._interpreted(entry, fed or Word("", sure=False), [])
 
     def _interpreted(self, entry: Entry, code: Word, rest: list[Word]) -> None:
+        loads = [w.text for w in self.args if self.name == "perl" and re.match("-[mM]", w.text)]
+        if any(not re.match(entry["modules"], text[2:]) for text in loads):
+            self.doubt("what its modules do")
         if not code.sure or not self._harmless(entry, code.text):
             self.doubt("what its code does")
         names = [Word(text) for text in re.findall(r"['\"]([^'\"\n]{2,200})['\"]", code.text)]
         for word in [*names, *(word for word in rest if word.text[:1] != "-")]:
             self.file("read", word)
         if self.has(r"-i|-p\w*i"):
-            for word in rest:
-                self.file("write", word)
+            silent = self.name == "perl" and self.has(r"-\w*n") and "print" not in code.text
+            for word in [each for each in rest if each.text[:1] != "-"]:
+                self.file("delete" if silent and "say" not in code.text else "write", word)
         return self.add("read")
+
+    def _editor(self, entry: Entry) -> None:
+        """An editor that is opened on files; what it is told to do without a person is a doubt."""
+        fed = self.command.feeds or self.command.here or "<" in dict(self.command.redirects)
+        calm = all(
+            re.fullmatch(r"-[RnyMmZoOpd]\d*|--nofork|-nw|--noplugin", f) for f, _ in self.flags
+        )
+        if fed or not calm or any(re.match(r"\+\D", text) for text in self.plain):
+            return self.doubt("what it is told to do")
+        for word in self.words:
+            if not re.fullmatch(r"\+\d+", word.text):
+                self.file("read" if self.has("-R|-M") else "write", word)
+        return self.add("keep")
 
     def _harmless(self, entry: Entry, code: str) -> bool:
         return harmless(code) if "module" in entry else not re.search(entry["asks"], code)

@@ -35,8 +35,32 @@ class Services(Parts):
         if effect == "@":
             return self._runner(entry)
         runs = [] if first in ("clean", "rebase") else self.given(_GIT_RUNS)
-        if runs or any(re.match(unsafe, value.text, re.I) for value in self.given(("-c",))):
+        calm = self.table.words["calm_settings"]
+        settings = self.given(("-c", "--config")) if first != "switch" else []
+        odd = [
+            each for each in settings if not each.sure or not re.fullmatch(calm, each.text, re.I)
+        ]
+        if runs or odd and first != "commit" or first == "commit" and self._before("commit", odd):
             return self.doubt("it may run another program")
+        if (
+            self.has("--template|--extcmd|-O.|--open-files")
+            or first == "difftool"
+            and self.has("-x")
+        ):
+            return self.doubt("it may run another program")
+        other = [value for value in self.given(("--git-dir", "--work-tree", "--file", "-f"))]
+        other = other if first == "config" else self.given(("--git-dir", "--work-tree"))
+        if first == "config" and self.has("-f$") and len(self.words) > 1:
+            other, self.plain = [*other, self.words[1]], [first, *self.plain[2:]]
+        if first == "apply" and self.has("--unsafe-paths"):
+            return self.doubt("where it writes")
+        if effect != "look" and any("inside" not in self.marks(each.text) for each in other):
+            return self.doubt("another folder than this one")
+        if first == "checkout" and effect == "keep" and self._takes_back():
+            effect = "lose"
+        if self.plain[:2] == ["bundle", "create"]:
+            for word in self.words[2:3]:
+                self.file("write", word)
         folders = [value for value in self.given(("-C",)) if "inside" not in self.marks(value.text)]
         if folders and effect != "look" or any("ext::" in text for text in self.plain):
             return self.doubt("another folder than this one")
@@ -55,7 +79,7 @@ class Services(Parts):
             if any(text[:1] in "+:" for text in self.plain[2:]):
                 effect = "post"
             if remote.startswith((".", "/", "file:")):
-                effect = "keep" if effect == "push" else "undoable"
+                effect = "keep" if effect == "push" else "lose"
         calm = effect in _FOR_OTHERS
         loose = [word for word in self.words if not (word.sure or calm and self.tame(word))]
         if loose or not calm and any(value and not value.sure for _, value in self.flags):
@@ -66,6 +90,19 @@ class Services(Parts):
         for word in self.words[1:] if effect in ("read", "write") else ():
             self.file("read", word)
         return self.sent({"read": "look", "write": "keep"}.get(effect, effect))
+
+    def _before(self, step: str, values: list[Word]) -> bool:
+        """Whether one of these values stands before a sub-command (of `git commit -c x` it is a commit)."""
+        at = next((n for n, word in enumerate(self.args) if word.text == step), 0)
+        return any(value.text == word.text for value in values for word in self.args[:at])
+
+    def _takes_back(self) -> bool:
+        """Whether a checkout names files, whose changes it throws away, and no branch."""
+        if self.has("--orphan|-b|-t$|--track|--detach|-B"):
+            return False
+        names = self.plain[1:]
+        file = [re.search(r"(^|/)[\w.-]*[A-Za-z_-]\.[A-Za-z]\w{0,4}$", name) for name in names]
+        return len(names) > 1 or any(file) or self.has("--ours|--theirs|--pathspec|--overlay|-2|-3")
 
     def _net(self, entry: Entry) -> None:
         self.roles(entry)
@@ -83,6 +120,11 @@ class Services(Parts):
                 self.file("read", replace(word, text=stated[1]))
             elif not self.tame(word):
                 self.doubt("what it sends")
+        for word in [value for _, value in self.flags if value is not None and value.inner]:
+            if not self.tame(word):
+                self.doubt("what it sends")
+        if any(word.text[:1] == "@" for word in self.given(("-H", "--header"))):
+            self.doubt("what it sends")
         method = "POST" if body and not gets else "GET"
         for value in self.given(entry.get("method", ())):
             method = value.text.upper() if value.sure else "?"

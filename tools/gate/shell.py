@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from exo.tools.gate.lexer import VALUE, Command, Field, Script, State, Stop, Word, Words
+from exo.tools.gate.lexer import TEMP, VALUE, Command, Field, Script, State, Stop, Word, Words
 
-__all__ = ["Command", "Script", "Word", "parse"]
+__all__ = ["Command", "Script", "Word", "parse", "uncalled"]
 
 NESTED = 100  # blocks within each other
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|;|\|&|\||&(?!>)|\(|\)|\n")
@@ -58,6 +58,25 @@ def parse(text: str, known: Mapping[str, str]) -> Script:
     except Stop as stop:
         script.faults.append(str(stop))
     return script
+
+
+def uncalled(script: Script) -> set[str]:
+    """Functions whose names stand nowhere but where they are made, shown or unset: none of their commands runs."""
+    heads = {each.words[0].text for each in script.commands if each.words}
+    if heads & {"source", ".", "set", "eval"} or script.faults:
+        return set()
+    idle = {name for name in script.functions if re.fullmatch(r"\w+", name)}
+    for command in script.commands:
+        shows = command.words and command.words[0].text in ("declare", "typeset", "type", "unset")
+        others = [value for _, value in (*command.assigned, *command.redirects)]
+        words = [
+            *others,
+            *([] if shows else command.words),
+            *([command.here] if command.here else ()),
+        ]
+        said = " ".join(word.text for word in words)
+        idle -= {name for name in set(re.findall(r"\w+", said)) if name != command.body}
+    return idle - {"command_not_found_handle"}
 
 
 class _Reader(Words):
@@ -107,7 +126,7 @@ class _Reader(Words):
                 if op == ")" or at >= len(text):
                     if op and level.close == ")" and len(levels) > 1:
                         self._close(levels, ")")
-                        command = Command(scope=levels[-1].scope)
+                        command = Command(scope=levels[-1].scope, block=True)
                     elif level.close != op or len(levels) > 1:
                         raise Stop("a block or bracket is not closed")
                     else:
@@ -119,6 +138,7 @@ class _Reader(Words):
                 self.at = found.end()
                 sure = sure and found[0] in ("{", "}", "!", "time")
                 self._keyword(found[0], levels)
+                command.block = found[0] in _OPEN.values()
                 if found[0] == "[[":
                     command.words.append(Word("[["))
                 continue
@@ -140,7 +160,9 @@ class _Reader(Words):
         state, out = self.state, self.state.script.commands
         if command.words or command.redirects or command.assigned:
             command.after = op
+            command.body = next((name for name in state.open if name), "")
             out.append(command)
+            level.name = ""  # f() [[ x ]]; what follows is no part of it
             names = [word.text for word in command.words]
             if names and names[0] in state.open:
                 state.script.faults.append(f"{names[0]} calls itself")
@@ -281,11 +303,26 @@ class _Reader(Words):
 
     def _set(self, name: str, values: list[Word], sure: bool) -> None:
         state = self.state
+        if len(values) == 1 and self._fresh(values[0]):
+            values = [Word(TEMP)]
         if name in state.often and state.flow or sum(len(word.text) for word in values) > VALUE:
             values = [Word("", sure=False, names=(name,))]
         elif not sure:
             values = [replace(word, sure=False) for word in values]
         state.values[name] = values
+        if values == [Word(TEMP)]:
+            state.script.temps.add(name)
+
+    def _fresh(self, word: Word) -> bool:
+        """Whether a word is what mktemp makes in the usual place, and nothing else."""
+        usual = self.state.values.get("TMPDIR") in (None, [Word("/tmp")])
+        if word.text or word.names or len(word.inner) != 1 or not usual:
+            return False
+        command = self.state.script.commands[word.inner[0]]
+        texts = [each.text for each in command.words if each.sure]
+        plain = re.compile(r"-[dqt]+|--directory|--suffix=[\w.-]+|(/tmp/)?[\w.-]+")
+        fits = len(texts) == len(command.words) and all(plain.fullmatch(each) for each in texts)
+        return fits and texts[:1] == ["mktemp"] and not command.redirects
 
     def _redirect(self, command: Command, op: str) -> None:
         self._blanks()

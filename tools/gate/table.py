@@ -66,10 +66,12 @@ class Table:
             self.programs |= dict.fromkeys(names.split(), {"kind": "plain", "otherwise": effect})
         for effect, names in rows["verbs"].items():
             self.programs |= dict.fromkeys(names.split(), {"verbs": True, "otherwise": effect})
-        lists = ("looking", "both", "losing", "posting", "running", "changing")
+        lists = ("looking", "both", "losing", "posting", "running", "changing", "local")
         self.verbs = {name: frozenset(self.words[name].split()) for name in lists}
         for name, marks in rows["looks"].items():
             self.programs[name] = self.programs[name] | {"looks": marks.split()}
+        for name in self.words["local_tools"].split():
+            self.programs[name] = self.programs[name] | {"local": True}
         for name, row in rows["program"].items():
             self.programs[name] = rows["program"][row["like"]] if "like" in row else row
 
@@ -121,6 +123,10 @@ class Table:
             return own
         if not words and flags and "verbs" in entry:
             return "look" if all(_LISTS.fullmatch(flag) for flag, _ in flags) else own
+        if "local" in entry and words and words[0].sure:
+            far = {"--remote", "--live", "--prod", "--push"} & {flag for flag, _ in flags}
+            if not far and words[0].text.partition(":")[0] in self.verbs["local"]:
+                return "build"
         heads = [(part, w.sure) for w in words[:4] for part in reversed(w.text.split(":"))]
         for n, (head, sure) in enumerate(heads):
             if not sure and "loose" not in entry:
@@ -141,7 +147,7 @@ class Table:
 
     def _kinds(self, head: str) -> set[str]:
         """What kinds of verb a word may be: as a whole, else by its first part (list-units)."""
-        whole = {name for name, verbs in self.verbs.items() if head in verbs}
+        whole = {name for name, verbs in self.verbs.items() if head in verbs and name != "local"}
         parts = re.split("[-_]", head)
         strong = {name for name, _ in _STRONG if self.verbs[name] & set(parts)}
         looks = parts[0] in self.verbs["looking"] or head.startswith("show")
@@ -203,7 +209,9 @@ def _has(flags: Sequence[tuple[str, Word | None]], plain: Sequence[str], wanted:
     short = re.fullmatch(r"-\w", wanted)
     wanted, _, only = wanted.partition("=")
     for flag, value in flags:
-        if value is not None and (value.text.lower() in _OFF or only and value.text != only):
+        if only and (value is None or value.text != only):
+            continue
+        if value is not None and value.text.lower() in _OFF:
             continue
         if flag == wanted or len(flag) > 3 and flag[:2] == "--" and wanted.startswith(flag):
             return True
