@@ -57,7 +57,13 @@ _Form = tuple[str, re.Pattern[str], int | str, int, bool]  # kind, form, numbers
 def _forms(tongue: Language) -> list[_Form]:
     span, forms = tongue.data["span"], tongue.data["forms"]
     found: list[_Form] = [
-        ("span", tongue.pattern(f"{span['start']}{{span}}|{{span2}}{span['end']}"), 0, 0, False)
+        (
+            "span",
+            tongue.pattern(f"{span['start']}{{span}}{span['tail']}|{{span2}}{span['end']}"),
+            0,
+            0,
+            False,
+        )
     ]
     for name, rows in forms.items():
         kind, more = name.removeprefix("more_"), name.startswith("more_")
