@@ -135,8 +135,8 @@ def _timer(line: str, low: str, tongue: Language) -> Plan | None:
         while words and re.fullmatch(rows["filler"], fold(words[-1])):
             words.pop()
         label, left = " ".join(words), left[: found.start()]
-    rest = " ".join(re.sub(rf"{filler}|[,.!-]", " ", left).split())
-    if rest and not label and re.search(rf"\b{re.escape(rest)}$", low[: word.start()].strip()):
+    rest = " ".join(re.sub(rf"{filler}|[,.:!-]", " ", left).split())
+    if rest and not label and re.search(rf"\b{re.escape(rest)}$", low[: word.start()].strip(" -")):
         place = low.index(rest)  # "set a pasta timer"
         label, rest = line[place : place + len(rest)], ""
     seconds = [tongue.seconds(low[start:end]) for start, end in spans]
