@@ -190,6 +190,27 @@ def test_commands_are_carried_out_and_answered_in_the_language_of_the_request(ru
     run(test, clock=FakeClock(round(NOW.timestamp() * 1000)))
 
 
+def test_what_has_rung_is_not_taken_back_and_nothing_else_is(run: Run) -> None:
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+        await ask(bench, session, "set a timer for an hour")
+        await ask(bench, session, "set a timer for five minutes")
+        said = await ask(bench, session, "make it ten minutes")
+        assert said.splitlines()[0] == "Cancelled: timer."
+        [soon, late] = bench.engine._timers.pending()
+        bench.engine._timers.cancel([soon.id])  # it has rung
+        said = await ask(bench, session, "make it twenty minutes")
+        assert said.splitlines()[0] == "There is none to cancel."
+        assert late in bench.engine._timers.pending()
+        [new] = [each for each in bench.engine._timers.pending() if each != late]
+        assert new.due - bench.clock.now_ms() == 1_200_000
+        bench.engine._timers.cancel([new.id])
+        assert await ask(bench, session, "cancel that") == "There is none to cancel."
+        assert bench.engine._timers.pending() == [late]
+
+    run(test, clock=FakeClock(round(NOW.timestamp() * 1000)))
+
+
 def test_the_device_is_told_what_only_it_can_do(run: Run) -> None:
     async def test(bench: Any) -> None:
         session = await bench.session()

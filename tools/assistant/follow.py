@@ -14,6 +14,7 @@ from exo.tools.assistant.when import parse
 
 _MARK = re.compile(r"\[([\w-]{6,})[^\]]*\]")
 _LINE = re.compile(r"\d\. |\[")  # what a list that was answered consists of
+_CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?")  # when it rings, of a reminder first, of a timer last
 _PREFIX = re.compile(r"(?:for|to|auf|de) ")
 _DONE = ("timer", "reminder", "remember", "forget")
 
@@ -45,7 +46,9 @@ class _Turn:
         if not done:
             return None
         name, args = done[-1]
-        back: Call = ("cancel", {"what": name, "which": "last"})
+        clocks = _CLOCK.findall(self.past.reply)[:: 1 if name == "reminder" else -1]
+        until = {"until": clocks[0]} if clocks else {}  # what has rung since is not taken back
+        back: Call = ("cancel", {"what": name, "which": "last"} | until)
         marks = _MARK.findall(self.past.reply)
         if name == "remember" and marks:
             back = ("forget", {"id": marks[-1]})

@@ -78,9 +78,13 @@ def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     start = len(low) - len(re.sub(f"^{polite['before']}", "", low))
     line, low = line[start:], low[start:]
     low = re.sub(after, "", low)
+    head = tongue.head.match(low)  # polite, or of a dialect; "baje" is asked, "bajé" is told
+    if head and line[head.end() - 1].isascii():
+        line, low = (f"{tongue.heads[head[0]]}{each[head.end() :]}" for each in (line, low))
     asked = re.sub(after, "", low.rstrip("?.! "))
     for row, form in _rules(tongue):
-        if found := form.fullmatch(low if row["tool"] in _OWN_WORDS else asked):
+        found = form.fullmatch(low if row["tool"] in _OWN_WORDS else asked)
+        if found and not (row["tool"] == "add_time" and tongue.seconds(found["span"]) >= 86400):
             kind: Kind = row.get("kind", "command")
             return Plan(kind, [_call(row, found, line, tongue)], language=tongue.name)
     line = line[: len(asked)]
@@ -91,7 +95,7 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
     args: dict[str, Any] = dict(row.get("args", {}))
     for group in found.re.groupindex:
         start, end = found.span(group)
-        name, word = group.rstrip("234"), line[start:end].strip()
+        name, word = group.rstrip("23456789"), line[start:end].strip()
         if start < 0 or name == "percent":
             continue
         if name == "span":
@@ -124,15 +128,15 @@ def _timer(line: str, low: str, tongue: Language) -> Plan | None:
     for start, end in spans:
         left, line = (f"{each[:start]}{' ' * (end - start)}{each[end:]}" for each in (left, line))
     filler = rf"\b(?:{rows['filler']})\b"
-    label = ""
+    label, left = "", left.rstrip(" ,.")
     if found := re.search(rf"\b{rows['label']}$", left):
         start, end = found.span("label")
         words = line[start:end].split()
         while words and re.fullmatch(rows["filler"], fold(words[-1])):
             words.pop()
         label, left = " ".join(words), left[: found.start()]
-    rest = " ".join(re.sub(rf"{filler}|[,.!-]", " ", left).split())
-    if rest and not label and re.search(rf"\b{re.escape(rest)}$", low[: word.start()].strip()):
+    rest = " ".join(re.sub(rf"{filler}|[,.:!-]", " ", left).split())
+    if rest and not label and re.search(rf"\b{re.escape(rest)}$", low[: word.start()].strip(" -")):
         place = low.index(rest)  # "set a pasta timer"
         label, rest = line[place : place + len(rest)], ""
     seconds = [tongue.seconds(low[start:end]) for start, end in spans]
@@ -149,7 +153,7 @@ def timer_args(seconds: float, label: str = "") -> dict[str, Any]:
 
 def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     rows = tongue.data["reminder"]
-    for form in [*rows["said"], *rows["alarm"], *rows["weak"]]:
+    for form in [*rows["said"], *rows["alarm"], *rows["ring"], *rows["weak"]]:
         found = re.fullmatch(form, low)
         if found is None:
             continue
@@ -158,15 +162,15 @@ def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> 
             (early := parse(before, now, tongue.name)) and not early.rest.strip(", ")
         ):
             continue
-        wakes = form in rows["alarm"]  # in the morning, unless more was said
+        morning = form in rows["alarm"]  # unless more was said
+        wakes = morning or form in rows["ring"]
         whole = [f"{before} {body}".strip(), *[tongue.data["follow"]["at"] + body] * wakes]
-        when = next(
-            filter(None, (parse(each, now, tongue.name, not wakes) for each in whole)), None
-        )
+        if wakes and not before and tongue.pattern("{span}").fullmatch(fold(body)):
+            args = timer_args(tongue.seconds(fold(body)), tongue.say["alarm"])
+            return Plan("command", [("timer", args)], language=tongue.name)
+        times = filter(None, (parse(each, now, tongue.name, not morning) for each in whole))
+        when = min(times, key=lambda each: len(each.rest), default=None)
         if when is None:
-            if wakes and tongue.pattern("{span}").fullmatch(fold(body)):
-                args = timer_args(tongue.seconds(fold(body)), tongue.say["alarm"])
-                return Plan("command", [("timer", args)], language=tongue.name)
             if form in rows["said"] and re.match(rows["ask"], fold(body)):
                 return Plan("command", said=tongue.say["when"], language=tongue.name)
             continue

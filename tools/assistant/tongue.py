@@ -18,8 +18,9 @@ _SLOT = re.compile(r"\{([a-z]+)(\d?)\}")
 
 
 def fold(text: str) -> str:
-    """`text` in small letters without accents, letter for letter."""
-    return "".join(unicodedata.normalize("NFD", c.lower()[:1])[:1] for c in text)
+    """`text` in small letters without accents and with plain apostrophes, letter for letter."""
+    low = "".join(unicodedata.normalize("NFD", c.lower()[:1])[:1] for c in text)
+    return low.replace("’", "'")
 
 
 class Language:
@@ -44,6 +45,11 @@ class Language:
             words = sorted(self.tables.get(table, ()), key=len, reverse=True)
             self._words[table] = "|".join([*digits.get(table, ()), *map(re.escape, words)])
         self._words |= {"date": self._words["ordinal"], "nth": self._words["number"]}
+        self.heads = {
+            word: head for head, text in self.data["heads"].items() for word in text.split(", ")
+        }
+        heads = "|".join(sorted(self.heads, key=len, reverse=True))
+        self.head = re.compile(rf"(?:{heads})(?!\w)")
         span = self.data["span"]
         self.span_one = self.pattern(span["one"])
         one = re.sub(r"\?P<\w+>", "?:", self.form(span["one"]))
@@ -80,9 +86,14 @@ class Language:
         for found in self.span_one.finditer(text):
             said = found.groupdict()
             table = "fraction" if said["fraction"] else "number"
-            count = self.value(table, said[table]) + (bool(said["extra"]) + bool(said["half"])) / 2
+            count = (
+                self.value(table, said[table] or "1")
+                + (bool(said["extra"]) + bool(said["half"])) / 2
+            )
+            count += bool(said["quarter"]) / 4
             unit = self.value("unit", said["unit"])
-            total += count * unit + float(re.sub(r"\D", "", said["tail"] or "0")) * unit / 60
+            tail = self.value("number", said["tail"]) if said["tail"] else 0
+            total += count * unit + tail * unit / 60
         return total
 
 

@@ -74,13 +74,22 @@ class Builtin:
         return "\n".join(lines + self._numbered(rows, context.language))
 
     async def cancel(
-        self, context: Context, what: str, label: str = "", which: str = "", number: int = 0
+        self,
+        context: Context,
+        what: str,
+        label: str = "",
+        which: str = "",
+        number: int = 0,
+        until: str = "",
     ) -> str:
-        """Let timers or reminders not ring: `which` is last, or all, `number` counts them as they are
-        listed; where several are left, asks which."""
+        """Let timers or reminders not ring: `which` is last (if it rings at `until`, as a clock shows it), or
+        all, `number` counts them as they are listed; where several are left, asks which."""
         rows = [each for each in self.timers.pending() if bool(each.first) == (what != "timer")]
         if which == "last":
-            rows = [each for each in self.timers.newest(context.session) if each in rows]
+            last = [each for each in self.timers.newest(context.session) if each in rows]
+            rows = [
+                each for each in last if f"{self.clock.local(each.due):%H:%M:%S}".startswith(until)
+            ]
         rows = [each for each in rows if fold(label) in fold(each.label)]
         rows = rows[number - 1 : number] if number else rows
         if not rows:

@@ -21,6 +21,7 @@ from exo.tools.assistant.tongue import NAMES, Language, fold, language
 FAR = 9000  # the last year; past 9999 there are no dates to count on with
 MORNING = 9 * 60  # minutes of the day that a mere date means
 DAY = 1440
+EARLY = 6 * 60  # nobody means an hour before this one without saying so
 _GAP = re.compile(r"[ ,]*")
 _WORD = re.compile(r"(?<!\w)\w")
 
@@ -57,7 +58,13 @@ _Form = tuple[str, re.Pattern[str], int | str, int, bool]  # kind, form, numbers
 def _forms(tongue: Language) -> list[_Form]:
     span, forms = tongue.data["span"], tongue.data["forms"]
     found: list[_Form] = [
-        ("span", tongue.pattern(f"{span['start']}{{span}}|{{span2}}{span['end']}"), 0, 0, False)
+        (
+            "span",
+            tongue.pattern(f"{span['start']}{{span}}{span['tail']}|{{span2}}{span['end']}"),
+            0,
+            0,
+            False,
+        )
     ]
     for name, rows in forms.items():
         kind, more = name.removeprefix("more_"), name.startswith("more_")
@@ -169,12 +176,15 @@ def _resolve(chain: _Chain, now: datetime.datetime, twelve: bool) -> datetime.da
     if span:
         days = midnight + timedelta(seconds=span)
         return days + (wall - midnight if minutes is None else timedelta(minutes=minutes))
+    other = bool(chain.repeat or said.get("day")) or bool(said.keys() & {"weekday", "date"})
+    if vague and other and minutes is not None and minutes < EARLY:
+        minutes += 720  # "on Friday at two"
     clock = timedelta(minutes=MORNING if minutes is None else minutes)
     if chain.repeat and said.keys() & {"date", "month", "weekday", "day"} == set():
         return following(midnight + clock - timedelta(1), chain.repeat, wall)
     if "day" in said and (said["day"] or not vague):
         return midnight + timedelta(said["day"]) + clock
-    if "weekday" in said:
+    if "weekday" in said and "date" not in said:
         at = midnight + timedelta((said["weekday"] - wall.weekday()) % 7) + clock
         return at if at > wall else at + timedelta(7)
     if "date" in said:  # the next day to come that has all that was said of it
