@@ -254,12 +254,12 @@ class Link:
             self._words({"logs": True})
         if self.on_event is not None:
             self._words({"mirror": True})
-        if self._last is not None:
-            self._follow()
         with self._lock:
             waiting = list(self._pending.values())
-        for pending in waiting:
+        for pending in waiting:  # before the events, which may be many
             self._transmit(pending)
+        if self._last is not None:
+            self._follow()
         heard = came = pinged = time.monotonic()
         while not self._stop.is_set():
             data = port.read(4096)

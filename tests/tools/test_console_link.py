@@ -138,12 +138,12 @@ def cut_and_compare(exo, cable, cuts, seed):
     with linked(cable) as link:
         follower = Follower(link, since)
         session = link.call("session.create")["session"]
-        cable.cut_after(lambda: chance.randrange(1, 6000))
+        cable.cut_after(lambda: chance.randrange(1, 12000))
         said, n = [], 0
         end = time.monotonic() + PATIENCE + cuts
         while cable.cuts < cuts:
             assert time.monotonic() < end, f"{cable.cuts} cuts"
-            text = f"number {n} " + "x" * chance.randrange(2000)
+            text = f"number {n} " + "x" * chance.randrange(1500)
             said.append(text)
             turn = link.send(session, text, "queue", retry=60.0)
             n += 1
