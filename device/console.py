@@ -59,7 +59,9 @@ class Pump:
         while not self._stop.is_set():
             try:
                 if self._since is None:
-                    self._since = int(self._client.call("hello", protocol=1, client="console")["seq"])
+                    self._since = int(
+                        self._client.call("hello", protocol=1, client="console")["seq"]
+                    )
                 for event in self._client.events(self._since, stop=self._stop, retry=1.0):
                     told = False
                     if event["seq"]:
@@ -269,11 +271,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"exo-console: {error}", file=sys.stderr)
         return 1
     try:
-        console = Console(
-            options.port, home, Pin(home.state / "pin", clock), clock, options.baud
-        )
+        console = Console(options.port, home, Pin(home.state / "pin", clock), clock, options.baud)
+
+        def end(*_: object) -> None:
+            stop.set()
+            console.wake()
+
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda *_: (stop.set(), console.wake()))
+            signal.signal(number, end)
         console.run(stop)
     finally:
         lock.release()

@@ -127,7 +127,10 @@ class LineSession:
                 self._echo("*" if self._locked else char)
 
     def _erase(self, count: int) -> None:
-        gone, self._text = self._text[len(self._text) - count :], self._text[: len(self._text) - count]
+        gone, self._text = (
+            self._text[len(self._text) - count :],
+            self._text[: len(self._text) - count],
+        )
         if self._prompt:
             width = sum(1 if self._locked else _width(char) for char in gone)
             self._echo("\b \b" * width)
@@ -170,10 +173,17 @@ class LineSession:
     def _guess(self, line: str) -> None:
         pin = self._around.pin
         if not pin.set:
-            self._put("Exo. No PIN is set: set one on the device, under Settings. Until then nobody is let in here.\r\n")
+            self._put(
+                "Exo. No PIN is set: set one on the device, under Settings. Until then nobody is let in here.\r\n"
+            )
             return
         said = "Exo, locked.\r\n" if not line else ""
-        if not pin.wait and line.isascii() and line.isdigit() and DIGITS[0] <= len(line) <= DIGITS[1]:
+        if (
+            not pin.wait
+            and line.isascii()
+            and line.isdigit()
+            and DIGITS[0] <= len(line) <= DIGITS[1]
+        ):
             try:
                 if pin.matches(line):
                     self._unlock()
@@ -346,7 +356,9 @@ class LineSession:
             always = ', "always"' if body.get("always") else ""
             self._say(f"{body['tool']} ({body['risk']}) asks: {body['summary']}")
             self._say(f'Type "allow"{always} or "deny".')
-        elif kind == "notice" and (session == self._session or body.get("code") in ("timer", "reminder")):
+        elif kind == "notice" and (
+            session == self._session or body.get("code") in ("timer", "reminder")
+        ):
             self._say(str(body["text"]))
         elif session and session == self._session:
             self._talk(kind, body)
@@ -368,7 +380,9 @@ class LineSession:
             elif message["role"] == "user" and message["id"] not in self._mine:
                 self._say(f"> {message['text']}")
         elif kind == "tool.completed":
-            self._say(f"({'done' if body['ok'] else 'failed'}: {body['text'][:60]})".replace("\n", " "))
+            self._say(
+                f"({'done' if body['ok'] else 'failed'}: {body['text'][:60]})".replace("\n", " ")
+            )
         elif kind == "question.asked":
             self._say(str(body["text"]))
         elif kind == "turn.completed":

@@ -29,7 +29,12 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
         ((("text",), {"metavar": "TEXT", "help": "what you say (-: read it from stdin)"}), SESSION),
     ),
     "chat": ("chat", "chat", "turns in a line terminal", (SESSION,)),
-    "tui": ("console", "tui", "a conversation in panes: transcript, approvals, screen, logs", (SESSION,)),
+    "tui": (
+        "console",
+        "tui",
+        "a conversation in panes: transcript, approvals, screen, logs",
+        (SESSION,),
+    ),
     "console": (
         "console",
         "console",

@@ -39,13 +39,18 @@ from exo.core.base.frames import FrameError, Reader, frame
 IDS = ((0x1D6B, 0x0104),)  # Linux Foundation, multifunction composite gadget: board/gadget.py's
 PRODUCT = "Exo"
 GREETING = 5.0  # seconds for an answer to the greeting
-AGAIN = (2.0, 30.0)  # seconds until an unanswered command is sent again: the first time, and at most
-RETRY = 0.25  # seconds between looks for a port that is gone
+AGAIN = (
+    2.0,
+    30.0,
+)  # seconds until an unanswered command is sent again: the first time, and at most
+RETRY = 0.1  # seconds between looks for a port that is gone
 
 
 class Port(Protocol):
-    """What is needed of pyserial's Serial: `read` waits a moment at the most. Both raise OSError."""
+    """What is needed of pyserial's Serial: `read` waits a moment at the most. All raise OSError."""
 
+    @property
+    def in_waiting(self) -> int: ...
     def read(self, size: int = 1) -> bytes: ...
     def write(self, data: bytes) -> int | None: ...
     def close(self) -> None: ...
@@ -101,7 +106,7 @@ class Link:
         self._number = 0
         self._last: int | None = None  # of the events; None: nobody follows
         self._events: queue.Queue[dict[str, Any] | ExoError] = queue.Queue()
-        self._hole: tuple[int, int] = (0, 0)
+        self._gap: Any = None  # the last one of the record that was told
         self._asked = 0.0  # when events were asked for that have not begun to come
         self.fault: ExoError | None = None
         self.cuts = 0
@@ -155,7 +160,9 @@ class Link:
         try:
             self._try(pending)
             if not pending.done.wait(seconds + (0 if self._ready.is_set() else 30.0)):
-                raise ServiceError(f"send {type_} to the device", "no answer came", "is it plugged in?")
+                raise ServiceError(
+                    f"send {type_} to the device", "no answer came", "is it plugged in?"
+                )
         finally:
             with self._lock:
                 self._pending.pop(id_, None)
@@ -189,19 +196,27 @@ class Link:
     ) -> Iterator[dict[str, Any]]:
         """Events above `since`, then live ones, of all cuts. One caller at a time. Raises ExoError when
         the device lets us in no more."""
-        since = int(self.call("hello", protocol=1, client="console")["seq"]) if since is None else since
-        with self._lock:
-            self._last = since
+        since = (
+            int(self.call("hello", protocol=1, client="console")["seq"]) if since is None else since
+        )
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._events.get_nowait()  # of a caller before
+        self._last = since
         self._follow()
-        while not (stop or self._stop).is_set():
-            try:
-                event = self._events.get(timeout=0.5)
-            except queue.Empty:
-                continue
-            if isinstance(event, ExoError):
-                raise event
-            if session is None or event["session"] == session:
-                yield event
+        try:
+            while not (stop or self._stop).is_set():
+                try:
+                    event = self._events.get(timeout=0.5)
+                except queue.Empty:
+                    continue
+                if isinstance(event, ExoError):
+                    raise event
+                if session is None or event["session"] == session:
+                    yield event
+        finally:
+            self._last = None
+            self._follow()
 
     # ---- the link --------------------------------------------------------------------------------
 
@@ -262,7 +277,7 @@ class Link:
             self._follow()
         heard = came = pinged = time.monotonic()
         while not self._stop.is_set():
-            data = port.read(4096)
+            data = _arrived(port)
             now = time.monotonic()
             if data:
                 came = now
@@ -347,7 +362,7 @@ class Link:
             if not said or (not once and now - said > 1.0):
                 said = now
                 self._words(words)
-            found = reader.feed(port.read(4096))
+            found = reader.feed(_arrived(port))
             if reader.waits and now - said > GIVE_UP:
                 found += reader.give_up()
             for kind, payload in found:
@@ -382,6 +397,8 @@ class Link:
         seq, last = words.get("seq"), self._last
         if "following" in words and words["following"] == last:
             self._asked = 0.0
+        elif "skip" in words:
+            self._gap = words["skip"]
         elif "pong" in words and isinstance(seq, int) and last is not None and seq > last:
             self._follow()  # the last events went out and did not come
 
@@ -393,16 +410,15 @@ class Link:
         elif not seq:
             self._events.put(event)
         elif last is not None and seq > last and not self._asked:
-            if seq > last + 1 and self._hole != (last, seq):
-                self._hole = last, seq  # one that comes twice is a gap of the record
-                self._follow()
+            if seq > last + 1 and self._gap != [last, seq]:
+                self._follow()  # what is between was lost on the way
                 return
             self._last = seq
             self._events.put(event)
 
     def _follow(self) -> None:
-        """Ask for what is behind the last event; until that begins to come, events are late ones."""
-        self._asked = time.monotonic()
+        """Ask for what is behind the last event, or for none; until that begins to come, events are late ones."""
+        self._asked = time.monotonic() if self._last is not None else 0.0
         with contextlib.suppress(OSError):
             self._words({"follow": self._last})
 
@@ -451,6 +467,12 @@ class _Patient:
 
     def call(self, type_: str, /, **body: Any) -> dict[str, Any]:
         return self._link.within(self._timeout, type_, body)
+
+
+def _arrived(port: Port) -> bytes:
+    """What is there, after a moment's wait for the first byte: pyserial would wait for all that it is asked for."""
+    data = port.read(1)
+    return data + port.read(port.in_waiting) if data else b""
 
 
 def _json(payload: bytes) -> dict[str, Any]:

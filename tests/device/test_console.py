@@ -333,6 +333,20 @@ def test_a_program_greets_calls_and_follows(console, cable):
     assert numbers == list(range(seq + 1, seq + 1 + len(numbers)))
 
 
+def test_a_gap_of_the_record_is_told(console, cable):
+    program = Program(cable)
+    program.greet()
+    seq = program.call("hello", protocol=1, client="test")["result"]["seq"]
+    program.call("session.create")
+    session = console._session
+    program.link(follow=seq)
+    program.pump(lambda: any(e.get("seq") == seq + 1 for e in program.said))
+    session._skip(seq + 2)
+    session._skip(seq + 5)
+    console.wake()
+    assert program.word("skip") == {"skip": [seq + 2, seq + 5]}
+
+
 def test_nothing_is_answered_before_the_proof(console, cable):
     program = Program(cable)
     for each in pack(b'{"id": "a", "type": "session.list", "body": {}}', 1):

@@ -116,7 +116,9 @@ def test_the_palette_finds_commands(app):
 def test_an_approval_is_no_matter_of_one_letter(app, exo):
     async def steps(pilot):
         await type_(pilot, '!tool bash {"command": "git push origin main"}')
-        app.chat.client.send(app.chat.session, '!tool bash {"command": "git push origin main"}', "queue")
+        app.chat.client.send(
+            app.chat.session, '!tool bash {"command": "git push origin main"}', "queue"
+        )
         await until(pilot, lambda: isinstance(app.screen, Approval))
         await pilot.press("y", "a", "space", "enter")
         assert isinstance(app.screen, Approval)

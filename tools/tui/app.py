@@ -121,7 +121,7 @@ class ExoApp(App[int]):
         if self._home is not None:
             tail = Tail(self._home.logs)
             self._viewer = Viewer(self._home.state / "screen.sock", lambda: self.do(self._look))
-            self.set_interval(1.0, lambda: [self.log_line(*row) for row in tail.read()])
+            self.set_interval(1.0, partial(self._log_lines, tail))
         elif hasattr(self._client, "watch"):
             self._client.watch(
                 lambda text: self.do(partial(self.link_state, text)),
@@ -129,8 +129,13 @@ class ExoApp(App[int]):
                 lambda event: self.do(partial(self.panel, event["body"])),
                 self.ask_pin,
             )
-        self.line("Enter says it; @file sends a file along, !command runs in the shell, /help", "notice")
-        self.line("Ctrl-P: everything else. F2 the device's screen, F3 logs. Ctrl-C stops, then leaves.", "notice")
+        self.line(
+            "Enter says it; @file sends a file along, !command runs in the shell, /help", "notice"
+        )
+        self.line(
+            "Ctrl-P: everything else. F2 the device's screen, F3 logs. Ctrl-C stops, then leaves.",
+            "notice",
+        )
         self.chat.follow(lambda event: self.do(partial(self.take, event)))
         self.run_worker(self.chat.prefill, thread=True)
         self._show_status()
@@ -237,6 +242,10 @@ class ExoApp(App[int]):
     def _look(self) -> None:
         if self._viewer is not None and (event := self._viewer.take()):
             self.panel(event["body"])
+
+    def _log_lines(self, tail: Tail) -> None:
+        for name, text in tail.read():
+            self.log_line(name, text)
 
     def log_line(self, name: str, text: str) -> None:
         self.query_one("#logs", RichLog).write(Text(visible(f"{name}: {text}")))
