@@ -16,7 +16,8 @@ from exo.core.base.home import Home
 from exo.core.services import Supervisor
 from exo.device.console import Console
 from exo.device.pin import Pin
-from exo.tools.console import Link, open_serial
+from exo.tools.console import open_serial
+from exo.tools.link import Link
 
 PIN = "2468"
 PATIENCE = 120.0

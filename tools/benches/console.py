@@ -21,7 +21,8 @@ from exo.core.base.files import write_atomic
 from exo.core.base.home import Home
 from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
-from exo.tools.console import Link, open_serial
+from exo.tools.console import open_serial
+from exo.tools.link import Link
 
 ROUNDS = 10
 PIN = "2468"

@@ -19,6 +19,7 @@ from exo.tools.transcript import visible
 from exo.tools.tui.dialogs import Approval, PinDialog
 from exo.tools.tui.picture import draw
 from exo.tools.tui.prompt import Prompt
+from rich.markup import escape
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -29,7 +30,7 @@ from textual.widgets import RichLog, Static
 
 if TYPE_CHECKING:
     from exo.core.base.client import Client
-    from exo.tools.console import Link
+    from exo.tools.link import Link
 
 KEPT = 400  # pieces of the transcript
 SIDE = 66  # columns of the side pane: a screen of 128 dots
@@ -60,13 +61,13 @@ class Commands(Provider):
 
     async def discover(self) -> Hits:
         for name, about, act in self._all():
-            yield DiscoveryHit(name, act, help=about)
+            yield DiscoveryHit(name, act, help=escape(about))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for name, about, act in self._all():
             if (score := matcher.match(f"{name} {about}")) > 0:
-                yield Hit(score, matcher.highlight(f"{name} {about}"), act)
+                yield Hit(score, matcher.highlight(name), act, help=escape(about))
 
 
 class ExoApp(App[int]):
