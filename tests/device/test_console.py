@@ -19,6 +19,7 @@ from exo.core.base.clock import SystemClock
 from exo.core.base.frames import TEXT, Reader, frame
 from exo.core.base.home import Home
 from exo.core.services import Supervisor
+from exo.device import console as module
 from exo.device.console import Console
 from exo.device.console_link import Answers
 from exo.device.pin import Pin
@@ -271,6 +272,20 @@ def test_lock_and_hanging_up_lock(console, cable):
     cable.plug()
     cable.send("hello\r")
     assert "said" not in cable.until("PIN: ")
+
+
+def test_a_carrier_that_is_lost_locks(exo, cable, clock, monkeypatch):
+    held = [True]
+    monkeypatch.setattr(module, "carrier", lambda handle: held[0])
+    Pin(exo.state / "pin", clock).change(PIN)
+    with running(exo, cable.port, clock) as console:
+        unlock(cable)
+        held[0] = False
+        clock.ahead += 3
+        console.wake()
+        time.sleep(0.5)
+        cable.send("hello\r")
+        assert "said" not in cable.until("PIN: ")
 
 
 def test_a_changed_pin_locks(console, exo, cable, clock):

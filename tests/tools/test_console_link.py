@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import random
+import subprocess
+import sys
 import threading
 import time
 
@@ -16,7 +18,7 @@ from exo.core.base.home import Home
 from exo.core.services import Supervisor
 from exo.device.console import Console
 from exo.device.pin import Pin
-from exo.tools.console import open_serial
+from exo.tools.console import find, open_serial
 from exo.tools.link import Link
 
 PIN = "2468"
@@ -232,3 +234,45 @@ def test_the_cable_and_the_socket_are_one_conversation(exo, cable):
         follower.until(ends(turn))
         follower.close()
     same_as_the_record(exo, since, follower.seen)
+
+
+class Listed:
+    def __init__(self, device, product=None, vid=None, pid=None) -> None:
+        self.device, self.product, self.vid, self.pid = device, product, vid, pid
+
+
+def listed(monkeypatch, *ports):
+    from serial.tools import list_ports
+
+    monkeypatch.setattr(list_ports, "comports", lambda: list(ports))
+
+
+def test_the_device_is_found_by_its_name_else_by_its_ids(monkeypatch):
+    modem, other = Listed("/dev/ttyS0"), Listed("/dev/ttyACM0", "Gadget", 0x1D6B, 0x0104)
+    listed(monkeypatch, modem, other, Listed("/dev/ttyACM1", "Exo", 0x1D6B, 0x0104))
+    assert find() == "/dev/ttyACM1"
+    listed(monkeypatch, modem, other)
+    assert find() == "/dev/ttyACM0"
+    listed(monkeypatch, modem)
+    with pytest.raises(ServiceError, match="ports: /dev/ttyS0"):
+        find()
+    listed(monkeypatch, Listed("a", "Exo"), Listed("b", "Exo"))
+    with pytest.raises(ServiceError, match="several: a, b"):
+        find()
+
+
+def test_the_program_serves_a_port_until_it_is_told_to_end(exo, tmp_path):
+    Pin(exo.state / "pin", SystemClock()).change(PIN)
+    with FakeCable(tmp_path) as cable:
+        words = [sys.executable, "-m", "exo.device.console", "--port", str(cable.device)]
+        process = subprocess.Popen([*words, "--home", str(exo.root)])
+        try:
+            with linked(cable) as link:
+                assert link.call("hello", protocol=1, client="t")["protocol"] == 1
+            second = subprocess.run(
+                [*words, "--home", str(exo.root)], capture_output=True, text=True, timeout=60
+            )
+            assert second.returncode == 1 and "another exo-console runs" in second.stderr
+        finally:
+            process.terminate()
+            assert process.wait(20) == 0
