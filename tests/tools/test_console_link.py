@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ from exo.board.fake_cable import FakeCable
 from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ProtocolError, ServiceError
+from exo.core.base.files import read_pid
 from exo.core.base.home import Home
 from exo.core.services import Supervisor
 from exo.device.console import Console
@@ -217,6 +220,28 @@ def test_the_console_starts_again_in_the_middle(exo, tmp_path):
             follower.close()
             link.close()
     same_as_the_record(exo, since, follower.seen)
+
+
+def test_exod_starts_again_in_the_middle(tmp_path):
+    home = Home(tmp_path / "h").make()
+    Pin(home.state / "pin", SystemClock()).change(PIN)
+    with Supervisor(home, ["exod", "models"], {"models": ("--fake",)}) as services:
+        services.wait_ready()
+        with FakeCable(tmp_path) as cable, serving(home, cable.device), linked(cable) as link:
+            session = link.call("session.create")["session"]
+            since = seq_of(home)
+            follower = Follower(link, since)
+            os.kill(read_pid(home.lock_file("exod")), signal.SIGKILL)
+            with pytest.raises(ServiceError):
+                link.call("session.list")
+            services.tick()
+            services.wait_ready()
+            turn = link.send(session, "hello")
+            follower.until(ends(turn))
+            follower.close()
+        told = [event for event in follower.seen if event["seq"] == 0]
+        assert {event["type"] for event in told} <= {"fault"}
+        same_as_the_record(home, since, [event for event in follower.seen if event["seq"]])
 
 
 def test_two_programs_cannot_hold_the_port(exo, cable):
