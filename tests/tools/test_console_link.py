@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import pty
 import random
+import re
+import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -301,3 +307,49 @@ def test_the_program_serves_a_port_until_it_is_told_to_end(exo, tmp_path):
         finally:
             process.terminate()
             assert process.wait(20) == 0
+
+
+def test_the_command_in_a_terminal(exo, cable):
+    """PIN, panes, a turn, leaving; the terminal's bytes are looked at without their escape sequences."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    words = [sys.executable, "-m", "exo.tools.cli", "console", str(cable.host)]
+    process = subprocess.Popen(
+        [*words, "--home", str(exo.root)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=os.environ | {"TERM": "xterm-256color"},
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(slave)
+    seen = b""
+
+    def until(wanted):
+        nonlocal seen
+        end = time.monotonic() + PATIENCE
+        while wanted not in re.sub(rb"\x1b\[[0-9;?<>=]*[A-Za-z]", b"", seen):
+            assert time.monotonic() < end, seen[-1000:]
+            if select.select([master], [], [], 0.2)[0]:
+                with contextlib.suppress(OSError):
+                    seen += os.read(master, 65536)
+
+    try:
+        until(b"PIN of the device: ")
+        os.write(master, b"2468\n")
+        until(b"say something")
+        os.write(master, b"hello\r")
+        until(b"You said: hello")
+        assert b"2468" not in seen
+        os.write(master, b"\x03")
+        end = time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < end:
+            if select.select([master], [], [], 0.1)[0]:
+                with contextlib.suppress(OSError):
+                    os.read(master, 65536)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait(10)
+        os.close(master)
