@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from exo.board.cable import JSON, LINK, PART, Joiner, key, pack, proof
+from exo.board.fake_cable import FakeCable
 from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
 from exo.core.base.frames import TEXT, Reader, frame
@@ -305,6 +306,35 @@ def test_an_approval_needs_the_whole_word(console, exo, cable):
     cable.until("allow? ")
     cable.send("deny\r")
     cable.until("> ")
+
+
+def test_what_was_asked_before_is_asked_again(console, exo, cable):
+    client = Client(exo.exod_socket)
+    session = client.call("session.create")["session"]
+    seq = client.call("hello", protocol=1, client="t")["seq"]
+    client.send(session, '!tool bash {"command": "git push origin"}')
+    asked = next(e for e in client.events(seq) if e["type"] == "approval.requested")
+    unlock(cable)
+    cable.until("asks: git push origin")
+    cable.until("allow? ")
+    client.call("approval.respond", request=asked["body"]["request"], choice="deny")
+    cable.until("> ")
+
+
+def test_at_9600_baud_a_person_reads_the_same(exo, tmp_path, clock):
+    Pin(exo.state / "pin", clock).change(PIN)
+    with FakeCable(tmp_path) as line, running(exo, line.device, clock):
+        line.baud = 9600
+        handle = os.open(line.host, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        seen, end = b"", time.monotonic() + PATIENCE
+        os.write(handle, b"\r")
+        for wanted, answer in (("PIN: ", f"{PIN}\r"), ("> ", "hello\r"), ("You said: hello", "")):
+            while wanted.encode() not in seen:
+                assert time.monotonic() < end, seen
+                if select.select([handle], [], [], 0.2)[0]:
+                    seen += os.read(handle, 4096)
+            os.write(handle, answer.encode())
+        os.close(handle)
 
 
 def test_ctrl_c_stops_the_turn(console, exo, cable):
