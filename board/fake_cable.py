@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import select
 import threading
 import time
@@ -52,22 +51,21 @@ class FakeCable:
         with self._lock:
             if self._ends is not None:
                 return
-            ends = []
-            for port in (self.device, self.host):
-                master, slave = os.openpty()
+            pairs = [os.openpty() for _ in range(2)]
+            for port, (master, slave) in zip((self.device, self.host), pairs, strict=True):
                 tty.setraw(slave)
                 os.set_blocking(master, False)
-                beside = port.with_name(f"{port.name}.{secrets.token_hex(4)}")
-                beside.symlink_to(os.ttyname(slave))
-                beside.rename(port)
-                self._slaves.append(slave)
-                ends.append(master)
+                port.symlink_to(os.ttyname(slave))
+            ends, self._slaves = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
             self._left = self.cut() if self.cut else 0
             self._ends = (ends[0], ends[1])
 
     def pull(self) -> None:
         """Both ends see a hang-up."""
         with self._lock:
+            # first: the numbers of pseudo-terminals are given out again
+            self.device.unlink(missing_ok=True)
+            self.host.unlink(missing_ok=True)
             for handle in [*(self._ends or ()), *self._slaves]:
                 os.close(handle)
             self._ends, self._slaves, self._held = None, [], [b"", b""]

@@ -135,7 +135,10 @@ def build(
     from exo.device.voice import Voice
 
     handheld = bare(home, settings, screen, buttons, clock or SystemClock(), toggles, trace)
-    handheld.display.mirror = Mirror(home.state / "screen.sock").show
+    try:
+        handheld.display.mirror = Mirror(home.state / "screen.sock").show
+    except ExoError as error:  # the person's own screen goes on
+        print(f"exo-device: {error}", file=sys.stderr)
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
     language = settings.text("voice.language")

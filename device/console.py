@@ -272,8 +272,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     try:
         console = Console(options.port, home, Pin(home.state / "pin", clock), clock, options.baud)
+
+        def end(*_: object) -> None:
+            stop.set()
+            console.wake()
+
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda *_: (stop.set(), console.wake()))
+            signal.signal(number, end)
         console.run(stop)
     finally:
         lock.release()

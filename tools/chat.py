@@ -24,7 +24,7 @@ from exo.tools.running import connect, here
 from exo.tools.transcript import Out, Transcript, first, visible
 
 if TYPE_CHECKING:
-    from exo.tools.console import Link
+    from exo.tools.link import Link
 
 BACK = 2000  # events read again at the start, for turns that run and questions that are open
 SHELL = 3600.0  # seconds a command of the person may take

@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 from exo.board.cable import JSON, LINK, PART, Joiner, key, pack, proof
+from exo.board.fake_cable import FakeCable
 from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
 from exo.core.base.frames import TEXT, Reader, frame
 from exo.core.base.home import Home
 from exo.core.services import Supervisor
+from exo.device import console as module
 from exo.device.console import Console
 from exo.device.console_link import Answers
 from exo.device.pin import Pin
@@ -273,6 +275,20 @@ def test_lock_and_hanging_up_lock(console, cable):
     assert "said" not in cable.until("PIN: ")
 
 
+def test_a_carrier_that_is_lost_locks(exo, cable, clock, monkeypatch):
+    held = [True]
+    monkeypatch.setattr(module, "carrier", lambda handle: held[0])
+    Pin(exo.state / "pin", clock).change(PIN)
+    with running(exo, cable.port, clock) as console:
+        unlock(cable)
+        held[0] = False
+        clock.ahead += 3
+        console.wake()
+        time.sleep(0.5)
+        cable.send("hello\r")
+        assert "said" not in cable.until("PIN: ")
+
+
 def test_a_changed_pin_locks(console, exo, cable, clock):
     unlock(cable)
     Pin(exo.state / "pin", clock).change("13579")
@@ -290,6 +306,35 @@ def test_an_approval_needs_the_whole_word(console, exo, cable):
     cable.until("allow? ")
     cable.send("deny\r")
     cable.until("> ")
+
+
+def test_what_was_asked_before_is_asked_again(console, exo, cable):
+    client = Client(exo.exod_socket)
+    session = client.call("session.create")["session"]
+    seq = client.call("hello", protocol=1, client="t")["seq"]
+    client.send(session, '!tool bash {"command": "git push origin"}')
+    asked = next(e for e in client.events(seq) if e["type"] == "approval.requested")
+    unlock(cable)
+    cable.until("asks: git push origin")
+    cable.until("allow? ")
+    client.call("approval.respond", request=asked["body"]["request"], choice="deny")
+    cable.until("> ")
+
+
+def test_at_9600_baud_a_person_reads_the_same(exo, tmp_path, clock):
+    Pin(exo.state / "pin", clock).change(PIN)
+    with FakeCable(tmp_path) as line, running(exo, line.device, clock):
+        line.baud = 9600
+        handle = os.open(line.host, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        seen, end = b"", time.monotonic() + PATIENCE
+        os.write(handle, b"\r")
+        for wanted, answer in (("PIN: ", f"{PIN}\r"), ("> ", "hello\r"), ("You said: hello", "")):
+            while wanted.encode() not in seen:
+                assert time.monotonic() < end, seen
+                if select.select([handle], [], [], 0.2)[0]:
+                    seen += os.read(handle, 4096)
+            os.write(handle, answer.encode())
+        os.close(handle)
 
 
 def test_ctrl_c_stops_the_turn(console, exo, cable):
@@ -331,6 +376,20 @@ def test_a_program_greets_calls_and_follows(console, cable):
     program.pump(lambda: any(e.get("type") == "turn.completed" for e in program.said))
     numbers = [e["seq"] for e in program.said if "seq" in e]
     assert numbers == list(range(seq + 1, seq + 1 + len(numbers)))
+
+
+def test_a_gap_of_the_record_is_told(console, cable):
+    program = Program(cable)
+    program.greet()
+    seq = program.call("hello", protocol=1, client="test")["result"]["seq"]
+    program.call("session.create")
+    session = console._session
+    program.link(follow=seq)
+    program.pump(lambda: any(e.get("seq") == seq + 1 for e in program.said))
+    session._skip(seq + 2)
+    session._skip(seq + 5)
+    console.wake()
+    assert program.word("skip") == {"skip": [seq + 2, seq + 5]}
 
 
 def test_nothing_is_answered_before_the_proof(console, cable):

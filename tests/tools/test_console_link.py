@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
+import pty
 import random
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
 import threading
 import time
 
@@ -12,11 +22,13 @@ from exo.board.fake_cable import FakeCable
 from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ProtocolError, ServiceError
+from exo.core.base.files import read_pid
 from exo.core.base.home import Home
 from exo.core.services import Supervisor
 from exo.device.console import Console
 from exo.device.pin import Pin
-from exo.tools.console import Link, open_serial
+from exo.tools.console import find, open_serial
+from exo.tools.link import Link
 
 PIN = "2468"
 PATIENCE = 120.0
@@ -138,12 +150,12 @@ def cut_and_compare(exo, cable, cuts, seed):
     with linked(cable) as link:
         follower = Follower(link, since)
         session = link.call("session.create")["session"]
-        cable.cut_after(lambda: chance.randrange(1, 6000))
+        cable.cut_after(lambda: chance.randrange(1, 12000))
         said, n = [], 0
         end = time.monotonic() + PATIENCE + cuts
         while cable.cuts < cuts:
             assert time.monotonic() < end, f"{cable.cuts} cuts"
-            text = f"number {n} " + "x" * chance.randrange(2000)
+            text = f"number {n} " + "x" * chance.randrange(1500)
             said.append(text)
             turn = link.send(session, text, "queue", retry=60.0)
             n += 1
@@ -216,6 +228,28 @@ def test_the_console_starts_again_in_the_middle(exo, tmp_path):
     same_as_the_record(exo, since, follower.seen)
 
 
+def test_exod_starts_again_in_the_middle(tmp_path):
+    home = Home(tmp_path / "h").make()
+    Pin(home.state / "pin", SystemClock()).change(PIN)
+    with Supervisor(home, ["exod", "models"], {"models": ("--fake",)}) as services:
+        services.wait_ready()
+        with FakeCable(tmp_path) as cable, serving(home, cable.device), linked(cable) as link:
+            session = link.call("session.create")["session"]
+            since = seq_of(home)
+            follower = Follower(link, since)
+            os.kill(read_pid(home.lock_file("exod")), signal.SIGKILL)
+            with pytest.raises(ServiceError):
+                link.call("session.list")
+            services.tick()
+            services.wait_ready()
+            turn = link.send(session, "hello")
+            follower.until(ends(turn))
+            follower.close()
+        told = [event for event in follower.seen if event["seq"] == 0]
+        assert {event["type"] for event in told} <= {"fault"}
+        same_as_the_record(home, since, [event for event in follower.seen if event["seq"]])
+
+
 def test_two_programs_cannot_hold_the_port(exo, cable):
     with linked(cable), pytest.raises(OSError):
         open_serial(str(cable.host))
@@ -231,3 +265,91 @@ def test_the_cable_and_the_socket_are_one_conversation(exo, cable):
         follower.until(ends(turn))
         follower.close()
     same_as_the_record(exo, since, follower.seen)
+
+
+class Listed:
+    def __init__(self, device, product=None, vid=None, pid=None) -> None:
+        self.device, self.product, self.vid, self.pid = device, product, vid, pid
+
+
+def listed(monkeypatch, *ports):
+    from serial.tools import list_ports
+
+    monkeypatch.setattr(list_ports, "comports", lambda: list(ports))
+
+
+def test_the_device_is_found_by_its_name_else_by_its_ids(monkeypatch):
+    modem, other = Listed("/dev/ttyS0"), Listed("/dev/ttyACM0", "Gadget", 0x1D6B, 0x0104)
+    listed(monkeypatch, modem, other, Listed("/dev/ttyACM1", "Exo", 0x1D6B, 0x0104))
+    assert find() == "/dev/ttyACM1"
+    listed(monkeypatch, modem, other)
+    assert find() == "/dev/ttyACM0"
+    listed(monkeypatch, modem)
+    with pytest.raises(ServiceError, match="ports: /dev/ttyS0"):
+        find()
+    listed(monkeypatch, Listed("a", "Exo"), Listed("b", "Exo"))
+    with pytest.raises(ServiceError, match="several: a, b"):
+        find()
+
+
+def test_the_program_serves_a_port_until_it_is_told_to_end(exo, tmp_path):
+    Pin(exo.state / "pin", SystemClock()).change(PIN)
+    with FakeCable(tmp_path) as cable:
+        words = [sys.executable, "-m", "exo.device.console", "--port", str(cable.device)]
+        process = subprocess.Popen([*words, "--home", str(exo.root)])
+        try:
+            with linked(cable) as link:
+                assert link.call("hello", protocol=1, client="t")["protocol"] == 1
+            second = subprocess.run(
+                [*words, "--home", str(exo.root)], capture_output=True, text=True, timeout=60
+            )
+            assert second.returncode == 1 and "another exo-console runs" in second.stderr
+        finally:
+            process.terminate()
+            assert process.wait(20) == 0
+
+
+def test_the_command_in_a_terminal(exo, cable):
+    """PIN, panes, a turn, leaving; the terminal's bytes are looked at without their escape sequences."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    words = [sys.executable, "-m", "exo.tools.cli", "console", str(cable.host)]
+    process = subprocess.Popen(
+        [*words, "--home", str(exo.root)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=os.environ | {"TERM": "xterm-256color"},
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(slave)
+    seen = b""
+
+    def until(wanted):
+        nonlocal seen
+        end = time.monotonic() + PATIENCE
+        while wanted not in re.sub(rb"\x1b\[[0-9;?<>=]*[A-Za-z]", b"", seen):
+            assert time.monotonic() < end, seen[-1000:]
+            if select.select([master], [], [], 0.2)[0]:
+                with contextlib.suppress(OSError):
+                    seen += os.read(master, 65536)
+
+    try:
+        until(b"PIN of the device: ")
+        os.write(master, b"2468\n")
+        until(b"say something")
+        os.write(master, b"hello\r")
+        until(b"You said: hello")
+        assert b"2468" not in seen
+        os.write(master, b"\x03")
+        end = time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < end:
+            if select.select([master], [], [], 0.1)[0]:
+                with contextlib.suppress(OSError):
+                    os.read(master, 65536)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait(10)
+        os.close(master)

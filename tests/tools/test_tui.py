@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import threading
 import time
 import zlib
 
 import pytest
+from exo.board.fake_cable import FakeCable
 from exo.core.base.client import Client
+from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
 from exo.core.services import Supervisor
+from exo.device.console import Console
 from exo.device.mirror import Mirror, event_of
+from exo.device.pin import Pin
+from exo.tools.console import open_serial
+from exo.tools.link import Link
 from exo.tools.tui.app import ExoApp
 from exo.tools.tui.dialogs import Approval, PinDialog
 from exo.tools.tui.picture import draw
@@ -225,6 +232,45 @@ def test_the_picture_is_what_the_panel_shows():
     assert len(lines) == 16 and {len(line) for line in lines} == {64}
     assert lines[0][0] == "⡏" and lines[-1][-1] == "⣸"
     assert len(draw(body["data"], 32)[0]) == 32
+
+
+def test_the_same_client_at_the_end_of_a_cable(exo, tmp_path):
+    clock, stop = SystemClock(), threading.Event()
+    pin = Pin(exo.state / "pin", clock)
+    pin.change("2468")
+    with FakeCable(tmp_path) as cable:
+        end = Console(cable.device, exo, pin, clock)
+        thread = threading.Thread(target=end.run, args=(stop,))
+        thread.start()
+        mirror = Mirror(exo.state / "screen.sock")
+        mirror.show(picture())
+        link = Link(lambda: open_serial(str(cable.host)), lambda why: "2468")
+        link.start(30)
+        app = ExoApp(link, link.call("session.create")["session"])
+
+        async def steps(pilot):
+            await type_(pilot, "hello cable")
+            await until(pilot, lambda: "You said: hello cable" in shown(app))
+            await until(pilot, lambda: "⡏⠉⠉" in str(app.query_one("#screen", Static).render()))
+            with (exo.logs / "trial.log").open("a") as file:
+                file.write("a line from afar\n")
+            logs = app.query_one("#logs")
+            await until(pilot, lambda: any("from afar" in str(s.text) for s in logs.lines))
+            cable.pull()
+            await until(pilot, lambda: "cut" in str(app.query_one("#status", Static).render()))
+            cable.plug()
+            await type_(pilot, "and again")
+            await until(pilot, lambda: "You said: and again" in shown(app))
+            assert shown(app).count("You said: hello cable") == 1
+
+        try:
+            drive(app, steps)
+        finally:
+            link.close()
+            mirror.close()
+            stop.set()
+            end.wake()
+            thread.join(10)
 
 
 def eval_event(line: bytes):

@@ -19,6 +19,7 @@ from exo.tools.transcript import visible
 from exo.tools.tui.dialogs import Approval, PinDialog
 from exo.tools.tui.picture import draw
 from exo.tools.tui.prompt import Prompt
+from rich.markup import escape
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -29,7 +30,7 @@ from textual.widgets import RichLog, Static
 
 if TYPE_CHECKING:
     from exo.core.base.client import Client
-    from exo.tools.console import Link
+    from exo.tools.link import Link
 
 KEPT = 400  # pieces of the transcript
 SIDE = 66  # columns of the side pane: a screen of 128 dots
@@ -60,13 +61,13 @@ class Commands(Provider):
 
     async def discover(self) -> Hits:
         for name, about, act in self._all():
-            yield DiscoveryHit(name, act, help=about)
+            yield DiscoveryHit(name, act, help=escape(about))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for name, about, act in self._all():
             if (score := matcher.match(f"{name} {about}")) > 0:
-                yield Hit(score, matcher.highlight(f"{name} {about}"), act)
+                yield Hit(score, matcher.highlight(name), act, help=escape(about))
 
 
 class ExoApp(App[int]):
@@ -121,7 +122,7 @@ class ExoApp(App[int]):
         if self._home is not None:
             tail = Tail(self._home.logs)
             self._viewer = Viewer(self._home.state / "screen.sock", lambda: self.do(self._look))
-            self.set_interval(1.0, lambda: [self.log_line(*row) for row in tail.read()])
+            self.set_interval(1.0, partial(self._log_lines, tail))
         elif hasattr(self._client, "watch"):
             self._client.watch(
                 lambda text: self.do(partial(self.link_state, text)),
@@ -242,6 +243,10 @@ class ExoApp(App[int]):
     def _look(self) -> None:
         if self._viewer is not None and (event := self._viewer.take()):
             self.panel(event["body"])
+
+    def _log_lines(self, tail: Tail) -> None:
+        for name, text in tail.read():
+            self.log_line(name, text)
 
     def log_line(self, name: str, text: str) -> None:
         self.query_one("#logs", RichLog).write(Text(visible(f"{name}: {text}")))
