@@ -15,7 +15,8 @@ from exo.core.gate.policy import OUTCOMES, Policy
 from exo.core.gate.words import summary
 
 # whoever judges: a message reaches somebody
-LEAST = {"send_message": (Part(Axes("irreversible", "shared", "none", True), "send a message"),)}
+_SAID = Part(Axes("irreversible", "shared", "none", True), "send a message")
+LEAST = {"send_message": (_SAID,)}
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from exo.core.context.redact import redact
 from exo.core.gate.axes import Act, Judgement, Part
 from exo.tools.gate import hosts
 from exo.tools.gate.files import Places
-from exo.tools.gate.programs import Program
 from exo.tools.gate.lexer import TEMP
+from exo.tools.gate.programs import Program
 from exo.tools.gate.shell import Word, parse, uncalled
 from exo.tools.gate.table import UNKNOWN, Table
 

@@ -208,7 +208,7 @@ class Program(Services):
         mode = f"-{first}" if old else names
         makes = self.name == "zip" or self.name == "tar" and re.search(r"-\w*[cru]|--cr", mode)
         lists = re.search(r"(^| )-\w*t|--list" if self.name == "tar" else r"-\w*[lpt]", mode)
-        if self.name in ("tar", "bsdtar") and re.search(rf"(^| )-\w*P", mode):
+        if self.name in ("tar", "bsdtar") and re.search(r"(^| )-\w*P", mode):
             self.doubt("where it unpacks to")
         if _TAR_RUNS.search(names) or "-m" in names.split() and self.name == "zip":
             self.doubt("it runs or deletes more")
