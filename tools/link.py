@@ -217,9 +217,10 @@ class Link:
             finally:
                 self.cuts += 1
                 self._ready.clear()
-                self._port = None
-                with contextlib.suppress(OSError):
-                    port.close()
+                with self._sending:  # nobody writes to what is closed
+                    self._port = None
+                    with contextlib.suppress(OSError):
+                        port.close()
             self._stop.wait(0.05)
 
     def _fail(self, error: ExoError) -> None:
@@ -395,11 +396,10 @@ class Link:
         self._write(frame(LINK, json.dumps(words).encode()))
 
     def _write(self, data: bytes) -> None:
-        port = self._port
-        if port is None:
-            raise ConnectionError("no port")
         with self._sending:
-            port.write(data)
+            if self._port is None:
+                raise ConnectionError("no port")
+            self._port.write(data)
 
     def _again(self, now: float) -> None:
         with self._lock:
