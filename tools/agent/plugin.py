@@ -3,6 +3,7 @@ person. Owns their words; the shed does the work."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -76,13 +77,15 @@ def register(ctx: PluginContext) -> None:
         """snapshot {label}, list, rewind {id}."""
         match args.get("action"):
             case "snapshot":
-                state = workspace.mark(str(args.get("label") or "snapshot"))
+                label = str(args.get("label") or "snapshot")
+                state = await asyncio.to_thread(workspace.mark, label)
                 await noted("snapshot", state.id, state.label)
                 return vars(state)
             case "list":
-                return {"snapshots": [vars(state) for state in workspace.snapshots()]}
+                states = await asyncio.to_thread(workspace.snapshots)
+                return {"snapshots": [vars(state) for state in states]}
             case "rewind":
-                state = workspace.rewind(str(args.get("id", "")))
+                state = await asyncio.to_thread(workspace.rewind, str(args.get("id", "")))
                 await noted("rewind", state.id, state.label)
                 return vars(state)
         raise ExoError("exo sandbox", "there are snapshot, list and rewind")
