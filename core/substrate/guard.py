@@ -42,9 +42,8 @@ class Guard:
             good = Good(kept.ts, [str(name) for name in kept.plugins])
         with contextlib.suppress(StorageError):  # nor is a full disk
             self._write(failed + 1, good)
-        good = good if failed >= MOST else None
-        self._at = good.ts if good else 0
-        return good
+        self._at = good.ts if good and failed >= MOST else 0
+        return good if self._at else None
 
     def held(self, plugins: list[str]) -> None:
         """This start is a good one; what it went back to is still what was good. Raises StorageError."""

@@ -44,8 +44,7 @@ class Secrets:
         named = hosts and all(map(_HOST.fullmatch, hosts))
         if not (sound and named and _MARK.fullmatch(f"{{{{secret:{name}}}}}")):
             do = f"a name of letters, digits, . _ -, a value of {SHORTEST} or more, and its hosts"
-            why = "its name, value or hosts are refused"
-            raise ExoError(f"keep the secret {name[:64]!r}", why, do)
+            raise ExoError(f"keep the secret {name[:64]!r}", "name, value or hosts are refused", do)
         self._save(self._load() | {name: {"value": value, "hosts": hosts}})
 
     def remove(self, name: str) -> None:
@@ -117,7 +116,7 @@ def _fits(host: str, pattern: str) -> bool:
 
 def _forms(value: str) -> list[str]:
     raw = value.encode()
-    plain = {value, value[::-1], raw.hex(), repr(value)[1:-1], value.translate(_HTML)}
+    plain = {value, value[::-1], raw.hex(), value.translate(_HTML)}
     plain |= {quote(value, safe=""), quote(value), quote_plus(value)}
     for said in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
         plain |= {said, json.dumps(said)[1:-1]}

@@ -3,7 +3,9 @@ person. Owns their words; the shed does the work."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from typing import Any
 
 from exo.core.base.errors import ExoError
@@ -76,13 +78,15 @@ def register(ctx: PluginContext) -> None:
         """snapshot {label}, list, rewind {id}."""
         match args.get("action"):
             case "snapshot":
-                state = workspace.mark(str(args.get("label") or "snapshot"))
+                label = str(args.get("label") or "snapshot")
+                state = await asyncio.to_thread(workspace.mark, label)
                 await noted("snapshot", state.id, state.label)
                 return vars(state)
             case "list":
-                return {"snapshots": [vars(state) for state in workspace.snapshots()]}
+                states = await asyncio.to_thread(workspace.snapshots)
+                return {"snapshots": [vars(state) for state in states]}
             case "rewind":
-                state = workspace.rewind(str(args.get("id", "")))
+                state = await asyncio.to_thread(workspace.rewind, str(args.get("id", "")))
                 await noted("rewind", state.id, state.label)
                 return vars(state)
         raise ExoError("exo sandbox", "there are snapshot, list and rewind")
@@ -96,7 +100,9 @@ def register(ctx: PluginContext) -> None:
             text = str(args.get("text", ""))
             await record.run(lambda memory: memory.artifacts.put(name, text, "person"))
         elif action == "use":
-            number = int(args["version"]) if str(args.get("version")).isdigit() else 0
+            number = (
+                int(args["version"]) if re.fullmatch(r"[0-9]{1,9}", str(args.get("version"))) else 0
+            )
             await record.run(lambda memory: memory.artifacts.use(name, number, "person"))
         elif action not in ("show", "diff"):
             raise ExoError("exo artifact", "there are list, show, diff, set and use")
@@ -119,9 +125,9 @@ def register(ctx: PluginContext) -> None:
         await record.run(lambda memory: memory.ledger.author)  # makes the device's key
         match args.get("action"):
             case "add":
-                kept.put(
-                    name, str(args.get("value", "")), [str(host) for host in args.get("hosts", [])]
-                )
+                hosts = args.get("hosts")
+                hosts = [str(host) for host in hosts] if isinstance(hosts, list) else []
+                kept.put(name, str(args.get("value", "")), hosts)
                 return {"name": name}
             case "list":
                 return {"secrets": kept.names()}

@@ -7,6 +7,7 @@ in quarantine says why and is not offered; none can keep exod from starting, as 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import time
@@ -68,6 +69,7 @@ class Shed:
         self._held: dict[str, Held] = {}
         self._offered: dict[str, ToolSpec] = {}  # what of the toolbox is ours
         self._one = asyncio.Lock()
+        self._turn = asyncio.Lock()  # of a call that uses the space
         self._loaded = False
 
     async def load(self) -> None:
@@ -154,15 +156,17 @@ class Shed:
         held = self.get(name)
         package, line = held.package, await self._line(session)
         draft, waits = Draft(self._workspace, line), Waits()
-        result = await self._sandbox.run(
-            package.source, "run", args, self._host(package, session, draft, waits)
-        )
+        can = self._host(package, session, draft, waits)
+        # what a call wrote is there before the next one reads
+        async with self._turn if "space" in package.can else contextlib.nullcontext():
+            result = await self._sandbox.run(package.source, "run", args, can)
+            if result.ok:
+                try:
+                    await asyncio.to_thread(draft.commit, f"{name}({', '.join(args)})")
+                except (ExoError, OSError) as error:
+                    return Output(f"{name}: {error}", False)
         now = self._now(held) or held
         if result.ok:
-            try:
-                await asyncio.to_thread(draft.commit, f"{name}({', '.join(args)})")
-            except ExoError as error:
-                return Output(f"{name}: {error}", False)
             if self._now(held):
                 self._held[name] = replace(now, strikes=0)
             value = result.value

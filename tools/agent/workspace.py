@@ -6,6 +6,7 @@ and the list before the head, so that a power cut leaves the state before or the
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -23,6 +24,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}(?:/[A-Za-z0-9][A-Za-z0-9._-]
 FILES, FILE, ALL = 2_000, 256_000, 8_000_000  # at most: files, bytes of one, bytes of all
 TOGETHER = 16  # changes from which on one sync of all is cheaper than one for each
 KEPT = 1_000  # states of a line that can be gone back to
+HELD = 64_000_000  # bytes of them all
+FRESH = 16_000_000  # bytes that are written between two looks at it
 LINE = "main"
 
 
@@ -42,6 +45,7 @@ class Workspace:
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._objects, self._lines, self._clock = folder / "objects", folder / "lines", clock
         self._alone = threading.RLock()  # calls of tools end in threads
+        self._fresh = 0  # bytes written since it was last looked how much is held
 
     def files(self, line: str = LINE) -> dict[str, str]:
         """The present state: name to hash."""
@@ -116,9 +120,28 @@ class Workspace:
         if not named and head.exists() and head.read_text().strip() == id_:
             return made
         rows = [*self.snapshots(line), made][-KEPT:]
+        if full := self._fresh > FRESH:
+            with contextlib.suppress(OSError, ExoError):  # an old state has lost its bytes
+                rows = self._affordable(rows)
         write_atomic(folder / "log.jsonl", "".join(json.dumps(vars(row)) + "\n" for row in rows))
         write_atomic(folder / "head", id_)
+        if full:
+            with contextlib.suppress(OSError, ExoError):
+                self.collect()
+            self._fresh = 0
         return made
+
+    def _affordable(self, rows: list[Snapshot]) -> list[Snapshot]:
+        """The newest states, as many as HELD holds; at least the last."""
+        seen: set[str] = set()
+        size = 0
+        for number, row in enumerate(reversed(rows)):
+            new = {row.id, *self._list(row.id).values()} - seen
+            seen |= new
+            size += sum(self._path(each).stat().st_size for each in new)
+            if number and size > HELD:
+                return rows[-number:]
+        return rows
 
     def collect(self) -> int:
         """Remove objects that no state names; returns how many."""
@@ -153,6 +176,7 @@ class Workspace:
                 path.write_bytes(raw)
             else:
                 write_atomic(path, raw)
+            self._fresh += len(raw)
         return hash_
 
     def _object(self, hash_: str) -> str:

@@ -12,6 +12,7 @@ from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.plugins import PluginContext
 from exo.core.protocol.schema import Call
+from exo.tools.tasks.cron import following
 from exo.tools.tasks.scheduler import Scheduler
 
 
@@ -47,8 +48,11 @@ def register(ctx: PluginContext) -> None:
         tasks: Scheduler = kept["tasks"]
         match args.get("action"):
             case "add":
-                place = str(args.get("session") or session or core.new_session("Tasks"))
                 zone = str(args.get("zone") or local_zone())
+                following(
+                    str(args.get("line", "")), core.clock.now_ms(), zone
+                )  # before a session is made
+                place = str(args.get("session") or session or core.new_session("Tasks"))
                 more = {"ask": bool(args.get("ask")), "missed": str(args.get("missed") or "once")}
                 line, text = str(args.get("line", "")), str(args.get("text", ""))
                 return tasks.add(line, text, place, zone, wake=args.get("wake_if"), **more).row()  # type: ignore[arg-type]

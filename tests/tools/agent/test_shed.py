@@ -296,3 +296,22 @@ def test_arguments_are_checked_whatever_a_schema_says(world: World) -> None:
     rule = {"type": "object", "properties": {"x": {"type": "integer", "minimum": "a"}}}
     world.tools.register(ToolSpec("odd", "Odd.", rule, lambda context, x: "ok"))
     assert "check" in world.tools.fault(Call("1", "odd", {"x": 1}), Context("s", Path()))
+
+
+def test_a_call_reads_what_the_one_before_it_wrote(world: World) -> None:
+    asyncio.run(world.shed.add(package(can=["space"]), "model"))
+    one = asyncio.Lock()
+
+    async def counts(source: str, entry: str, args: Any, can: Any, *rest: Any) -> Result:
+        async with one:  # as the sandbox does
+            seen = int(await can["space_read"]("seen")) if await can["space_list"]() else 0
+            await can["space_write"]("seen", str(seen + 1))
+            return Result(True, seen + 1)
+
+    world.box.run = counts  # type: ignore[assignment]
+
+    async def many() -> None:
+        await asyncio.gather(*(world.shed.run("count_it", "s", {}) for _ in range(20)))
+
+    asyncio.run(many())
+    assert world.space.read("seen") == "20"

@@ -176,3 +176,22 @@ def test_damage_is_told(tmp_path: Path) -> None:
     path.write_text("hullo")
     with pytest.raises(ExoError, match="not what they were"):
         space.read("a")
+
+
+def test_a_tool_that_writes_without_end_does_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest states go; the present one and those near it are whole."""
+    monkeypatch.setattr(module, "HELD", 1_000_000)
+    monkeypatch.setattr(module, "FRESH", 200_000)
+    space = Workspace(tmp_path, FakeClock())
+    space.commit({"kept": "from the first on"}, "first")
+    for n in range(60):
+        space.commit({"log": f"{n:06}" * 20_000}, f"call {n}")
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert size < 1_500_000
+    states = space.snapshots()
+    assert 5 <= len(states) < 20 and states[-1].label == "call 59"
+    for state in (states[0], states[-1]):
+        space.rewind(state.id)
+        assert space.read("kept") == "from the first on" and len(space.read("log")) == 120_000
