@@ -266,7 +266,7 @@ def _scripted(home: Home, options: argparse.Namespace) -> int:
     settings = Settings.load(home.settings_file)
     board = _board(options, settings)
     try:
-        source = options.script.read_text()
+        source = options.script.read_text("utf-8-sig")  # editors on Windows put a mark first
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise ExoError(f"read {options.script}", why, code="bad_use") from error

@@ -6,6 +6,7 @@ bring it back to rest; a press on a dark screen lights it and does nothing else.
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import traceback
@@ -40,6 +41,15 @@ FRAME = 0.1  # seconds between two steps of an animation
 SMOOTH = 0.04  # while a bar grows under a finger
 KEYS = ("talk", "up", "down", "ok", "back")
 DEFAULTS: dict[str, Value] = {"screen.sleep": 0.0, "screen.brightness": 100}
+
+
+def _alike(value: object, now: Value | None) -> bool:
+    """Whether a setting may have `value` where it was `now` (None: it is not known here)."""
+    if isinstance(value, bool) or isinstance(now, bool):
+        return isinstance(value, bool) and isinstance(now, bool | None)
+    if isinstance(value, int | float):
+        return math.isfinite(value) and isinstance(now, int | float | None)
+    return isinstance(value, str) and isinstance(now, str | None)
 
 
 @dataclass(frozen=True)
@@ -261,7 +271,7 @@ class Handheld:
         elif event.kind == "config" and event.result:
             rows = event.result.get("settings")
             for name, row in rows.items() if isinstance(rows, dict) else ():
-                if isinstance(row, dict) and isinstance(row.get("value"), bool | int | float | str):
+                if isinstance(row, dict) and _alike(row.get("value"), self.options.get(name)):
                     self.apply(str(name), row["value"])
         elif event.kind.startswith("set ") and event.result is not None:
             self._saved(event.kind.removeprefix("set "))

@@ -357,3 +357,18 @@ def test_whatever_happens_time_leads_back_to_idle(
     for _ in range(40):
         bench.pass_(160)
     assert bench.device.machine.state == "idle"
+
+
+@pytest.mark.parametrize("value", ["x", True, float("nan"), float("inf"), None, []])
+def test_a_setting_of_another_kind_is_not_followed(
+    make_bench: Callable[..., Bench], value: Any
+) -> None:
+    now = {"screen.sleep": 60.0, "screen.brightness": 100, "voice.volume": 80, "voice.mute": False}
+    bench = make_bench(options=now)
+    rows = {name: {"value": value} for name in now if name != "voice.mute"}
+    bench.do(ev.Called("config", 0, {"settings": rows | {"voice.mute": {"value": 3}}}))
+    assert bench.device.options == now
+    rows = {"screen.sleep": {"value": 30}, "screen.brightness": {"value": 50.0}}
+    bench.do(ev.Called("config", 0, {"settings": rows}))
+    assert bench.device.options == now | {"screen.sleep": 30, "screen.brightness": 50.0}
+    assert bench.pass_(1) == "idle"

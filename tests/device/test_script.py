@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from exo.core.base.unix import reachable
+from exo.device import app
 from exo.device.script import ScriptError, parse
 from PIL import Image
 
@@ -525,3 +526,10 @@ release talk
     assert program.alive == []
     other = program.run("exod kill", "--no-services")
     assert other.returncode == 1 and "did not start it" in other.stderr
+
+
+def test_a_script_may_come_from_an_editor_that_marks_its_files(tmp_path: Path) -> None:
+    script = tmp_path / "press.txt"
+    script.write_bytes(b"\xef\xbb\xbfwait idle 5\r\nexpect 10:00\r\n")
+    words = ["--fast", "--board", "sim", "--home", str(tmp_path / "home"), "--script", str(script)]
+    assert app.main(words) == 0

@@ -70,7 +70,7 @@ def test_lines_in_and_out_of_one_process(
 def test_bad_input_says_what_to_do(
     home: Home, capsys: pytest.CaptureFixture[str], words: list[str], why: str
 ) -> None:
-    assert main(["decide", *words, "--home", str(home.root)]) == 1
+    assert main(["decide", *words, "--home", str(home.root)]) == (1 if words else 2)
     assert why in capsys.readouterr().err
 
 
