@@ -5,7 +5,7 @@
 # and a root given by --root gets all files and no process.
 
 os=$root/board/os
-at_boot=(exod.service exo-models.service exo-device.service exo-console.service exo-wifi.service exo-wifi.path exo-reset.path)
+at_boot=(exo-gadget.service exod.service exo-models.service exo-device.service exo-console.service exo-wifi.service exo-wifi.path exo-reset.path)
 units=("${at_boot[@]}" exo-reset.service) # by its path alone
 program=/opt/exo
 target='' # another root, for a card or a trial
@@ -169,7 +169,7 @@ install_exo() {
     live "read the rules of udev" udevadm control --reload
     live "apply them" udevadm trigger --subsystem-match=gpio --subsystem-match=spidev --subsystem-match=i2c-dev
     live "limit the journal" systemctl restart systemd-journald
-    live "start" systemctl restart exod exo-models exo-device exo-wifi.path exo-reset.path
+    live "start" systemctl restart exo-gadget exod exo-models exo-device exo-wifi.path exo-reset.path
   fi
   if ((!changed)); then
     say "all is as it should be"

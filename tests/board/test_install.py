@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-UNITS = ("exod", "exo-models", "exo-device", "exo-console", "exo-wifi", "exo-reset")
+UNITS = ("exo-gadget", "exod", "exo-models", "exo-device", "exo-console", "exo-wifi", "exo-reset")
 # most that `systemd-analyze security` may find: 0 is safe, 10 is open
 EXPOSED = {"exod": 1.6, "exo-models": 0.8, "exo-device": 1.8, "exo-console": 1.8, "exo-wifi": 4.5}
 EXPOSED["exo-reset"] = 2.5
+EXPOSED["exo-gadget"] = 4.0
 OURS = ("exod", "exo-models", "exo-device", "exo-console", "python")
 PROGRAMS = (*(f"opt/exo/.venv/bin/{name}" for name in OURS), "usr/bin/systemctl")
 PROGRAMS = (*PROGRAMS, "usr/bin/systemd-tmpfiles")
@@ -258,8 +259,8 @@ def test_a_board_is_installed_left_alone_upgraded_and_given_back(
         "remove /opt/exo" in last and "exo\nmodels" in last and "exod.service\n" not in last[-200:]
     )
     asked = (tmp_path / "asked").read_text().splitlines()
-    assert [line for line in asked if "restart exod" in line] == [
-        "systemctl restart exod exo-models exo-device exo-wifi.path exo-reset.path"
+    assert [line for line in asked if "restart exo-gadget" in line] == [
+        "systemctl restart exo-gadget exod exo-models exo-device exo-wifi.path exo-reset.path"
     ] * 2
     assert "systemctl stop exo-device exo-console exo-models exod" in asked
     assert asked.count("systemctl daemon-reload") == 3

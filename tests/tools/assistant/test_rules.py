@@ -222,3 +222,16 @@ def test_durations_in_words() -> None:
 def test_what_is_to_be_remembered_and_what_is_known(text: str, tool: str, said: str) -> None:
     calls = plan(text).calls
     assert calls == ([(tool, {"text" if tool == "remember" else "query": said})] if tool else [])
+
+
+@pytest.mark.parametrize(
+    ("said", "about"),
+    [
+        ("how do I make scrambled eggs?", ""),
+        ("How do I get to the station?", ""),
+        ("How do I take my coffee?", "en"),
+        ("how do I like my eggs?", "en"),
+    ],
+)
+def test_how_to_do_something_is_advice_and_not_about_the_person(said: str, about: str) -> None:
+    assert rules.about_person(said) == about
