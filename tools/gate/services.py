@@ -37,10 +37,16 @@ class Services(Parts):
         runs = [] if first in ("clean", "rebase") else self.given(_GIT_RUNS)
         calm = self.table.words["calm_settings"]
         settings = self.given(("-c", "--config")) if first != "switch" else []
-        odd = [
+        others = [
             each for each in settings if not each.sure or not re.fullmatch(calm, each.text, re.I)
         ]
-        if runs or odd and first != "commit" or first == "commit" and self._before("commit", odd):
+        if (
+            runs
+            or others
+            and first != "commit"
+            or first == "commit"
+            and self._before("commit", others)
+        ):
             return self.doubt("it may run another program")
         if (
             self.has("--template|--extcmd|-O.|--open-files")
@@ -48,7 +54,7 @@ class Services(Parts):
             and self.has("-x")
         ):
             return self.doubt("it may run another program")
-        other = [value for value in self.given(("--git-dir", "--work-tree", "--file", "-f"))]
+        other = self.given(("--git-dir", "--work-tree", "--file", "-f"))
         other = other if first == "config" else self.given(("--git-dir", "--work-tree"))
         if first == "config" and self.has("-f$") and len(self.words) > 1:
             other, self.plain = [*other, self.words[1]], [first, *self.plain[2:]]
@@ -66,6 +72,9 @@ class Services(Parts):
             return self.doubt("another folder than this one")
         for value in self.given(("--exec", "-x")) if first == "rebase" else ():
             self.code(value)
+        changes = self.has("--unset|--edit|-e$|--add|--replace|--re|--un")
+        if first == "config" and effect == "system" and len(self.plain) == 2 and not changes:
+            effect = "look"
         if effect == "config":
             bad = len(self.plain) > 2 and re.match(unsafe, self.plain[1], re.I)
             effect = "system" if bad else "keep"
@@ -123,7 +132,11 @@ class Services(Parts):
         for word in [value for _, value in self.flags if value is not None and value.inner]:
             if not self.tame(word):
                 self.doubt("what it sends")
-        if any(word.text[:1] == "@" for word in self.given(("-H", "--header"))):
+        jars = [word for word in self.given(("-b", "--cookie")) if "=" not in word.text]
+        odd = [
+            word for word in jars if not re.search(r"cookie|jar|session|^/dev/null$|^$", word.text)
+        ]
+        if odd or any(word.text[:1] == "@" for word in self.given(("-H", "--header"))):
             self.doubt("what it sends")
         method = "POST" if body and not gets else "GET"
         for value in self.given(entry.get("method", ())):
@@ -163,6 +176,15 @@ class Services(Parts):
         code = Word(" ".join(w.text for w in inner), all(w.sure for w in inner))
         if inner or self.command.feeds or self.command.here:
             self.code(code if inner else self.fed_text())
+        told = {each.words[0].text for each in self.fed() if each.words} - {
+            "echo",
+            "printf",
+            "true",
+        }
+        if inner and (
+            told or "<" in {op for op, name in self.command.redirects if name.text != "/dev/null"}
+        ):
+            self.doubt("what it sends")
         quiet = inner and not any(each.changes for each in self.to.found[begun:])
         self.text, self.name = text, "ssh"
         return self.add("fetch" if quiet else "remote", f"{host} {code.text}")
