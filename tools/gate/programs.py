@@ -309,6 +309,8 @@ class Program(Services):
     def _own(self, word: Word, shell: bool = False) -> None:
         """A script or program of the folder's own."""
         marks = self.marks(word.text) if word.sure else set[str]()
+        if word.text[:1] == "@" or ":" in word.text.partition("/")[0]:  # of npx: a package
+            return self.doubt("what it runs")
         if "inside" not in marks or "secret" in marks or len(self.cwds) > 1 or word.text == "-":
             return self.doubt("what it runs")
         full = self.to.facts.places.full(word.text, self.cwds[0])

@@ -16,7 +16,7 @@ from exo.tools.gate.table import UNKNOWN
 _REMOTE = re.compile(r"(?:[\w.+-]+@)?\[?[\w.:-]+\]?::?(?!//|\\)|.*://")
 _ELSEWHERE = re.compile(r"(?i)(proxy|local)command|permitlocal|[;|&$`]|sh -c")
 _REACHES = re.compile(
-    r"--(privileged|pid|ipc|userns|cap-add|device|security-opt)|docker\.sock|\w*=?host$"
+    r"--restart($|=(always|unless))|--(privileged|pid|ipc|userns|cap-add|device|security-opt)|docker\.sock|\w*=?host$"
 )
 _GIT_RUNS = ("--exec", "--upload-pack", "--receive-pack", "--exec-path", "--config-env")
 _CHANGES = re.compile(
@@ -53,6 +53,8 @@ class Services(Parts):
             or first == "difftool"
             and self.has("-x")
         ):
+            return self.doubt("it may run another program")
+        if first not in ("clean", "rebase") and self.has("--(upload|receive)-pack|--exec$"):
             return self.doubt("it may run another program")
         other = self.given(("--git-dir", "--work-tree", "--file", "-f"))
         other = other if first == "config" else self.given(("--git-dir", "--work-tree"))
@@ -111,6 +113,7 @@ class Services(Parts):
             return False
         names = self.plain[1:]
         file = [re.search(r"(^|/)[\w.-]*[A-Za-z_-]\.[A-Za-z]\w{0,4}$", name) for name in names]
+        file += [re.search(r"/$|^[:*]", name) for name in names]
         return len(names) > 1 or any(file) or self.has("--ours|--theirs|--pathspec|--overlay|-2|-3")
 
     def _net(self, entry: Entry) -> None:
@@ -238,6 +241,18 @@ class Services(Parts):
         runs = {"run", "exec"} & {word.text for word in self.args[:1]}
         if runs:  # there -t is a terminal, in a build it is a name
             self.use(entry | {"values": [each for each in entry["values"] if each != "-t"]})
+        if self.plain[:1] == ["rm"] or self.args and self.args[0].text == "rm":
+            self.args = [word for word in self.args if word.text not in ("-f", "--force")]
+            if any(re.fullmatch(r"-\w*v\w*|--volumes", word.text) for word in self.args):
+                return self.sent("lose")
+        there = [value.text for value in self.given(("-H", "--host", "--context"))]
+        far = not runs and any(not text.startswith("unix:") for text in there)
+        if far and self.table.effect(entry, self.args) not in ("look", "read"):
+            return self.doubt("which machine's containers")
+        inner = self.plain[:2] in (["compose", "exec"], ["compose", "run"])
+        if inner and len(self.words) > 3:
+            self.add("build")
+            return self.run(self.after(3))
         if self.plain[:1] == ["cp"] and len(self.words) == 3 and ":" in self.plain[1]:
             return self.file("write", self.words[2])  # from there to here
         if self.plain[:1] not in (["run"], ["exec"]):

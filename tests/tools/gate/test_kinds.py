@@ -198,3 +198,28 @@ def test_what_is_installed_for_the_whole_machine_asks(
 )
 def test_an_editor_without_a_person_asks(bench: Bench, file: str, way: str) -> None:
     assert bench.bash(way.format(file)).outcome == "ask"
+
+
+@SAME
+@given(scope=words, name=words, runner=st.sampled_from(["npx", "npx -y", "bunx"]))
+def test_a_package_is_not_a_script_of_the_folder(
+    bench: Bench, scope: str, name: str, runner: str
+) -> None:
+    assert bench.bash(f"{runner} @{scope}/{name}").outcome == "ask"
+    assert bench.bash(f"{runner} github:{scope}/{name}").outcome == "ask"
+
+
+@SAME
+@given(name=words, inner=st.sampled_from(["rm -rf /data", "dropdb app", "sh -c 'rm x'"]))
+def test_what_runs_in_a_container_is_judged(bench: Bench, name: str, inner: str) -> None:
+    for begin in ("docker exec", "docker compose exec", "docker compose run --rm"):
+        assert bench.bash(f"{begin} {name}_1 {inner}").outcome == "ask"
+        assert bench.bash(f"{begin} {name}_1 ls").outcome in QUIET
+
+
+@SAME
+@given(name=words, host=st.sampled_from(["h", "pi@h", "pi@192.168.1.9"]))
+def test_what_is_piped_to_another_machine_is_sent(bench: Bench, name: str, host: str) -> None:
+    assert bench.bash(f"cat {name}.txt | ssh {host} cat").outcome == "ask"
+    assert bench.bash(f"ssh {host} cat < {name}.txt").outcome == "ask"
+    assert bench.bash(f"ssh {host} uptime").outcome in QUIET
