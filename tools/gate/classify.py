@@ -211,6 +211,8 @@ class Judge:
         self.names.add(f"host:{host}")
         if kind == "odd" or not (url.sure or kind == "local"):
             self.doubt(f"where it leads is not clear: {what}")
+        if kind != "local" and re.search(self.table.words["acting"], url.text, re.I):
+            self.doubt(f"it may act by being asked for: {what}")
         if hosts.gives_keys(host):
             self.secrets.append("the cloud's keys")
         reads = method in ("GET", "HEAD", "OPTIONS") and not body

@@ -92,6 +92,8 @@ class Places:
             return True
         if self._match["not_secret"].match(name):
             return False
+        if re.search(r"/(\.?secrets|\.ssh|\.gnupg|\.aws|private[-_]keys?)/", path):
+            return True
         return self._is("secret_names", name, glob and not re.fullmatch(r"\*+(\.\w+)?", name))
 
 

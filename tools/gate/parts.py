@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Entry = dict[str, Any]
 _BIN = re.compile(r"/(usr/)?(local/)?bin/\w")
+_OWN_BIN = ("/.venv/bin", "/venv/bin", "/node_modules/.bin")
 _GIVEN = frozenset("@*123456789")
 _LISTS = ("ls", "dir", "stat", "file", "du", "tree", "locate", "readlink", "realpath")
 _TELL = ("cat", "pgrep", "pidof", "lsof", "head", "tail", "grep", "awk", "ps", "cut", "fuser", "ss")
@@ -76,10 +77,22 @@ class Parts:
     def variable(self, name: str, value: Word | None = None) -> None:
         """A variable is set; some change what runs, but for values that are known to be harmless."""
         words, text = self.table.words, value.text if value is not None and value.sure else "?"
-        if re.fullmatch(words["tool_variables"], name):
+        if name == "PATH" and value is not None and set(value.names) <= {"PATH"}:
+            own = [part for part in value.text.split(":") if part.endswith(_OWN_BIN)]
+            rest = [part for part in value.text.split(":") if part not in (*own, "$PATH", "")]
+            bad = any("inside" not in self.marks(part) for part in own)
+            bad = bad or not re.fullmatch(words["calm_values"], ":".join(rest))
+        elif re.fullmatch(words["tool_variables"], name):
             name = text.split(" ")[0].rpartition("/")[2]
             builds = self.table.programs.get(name, {}).get("otherwise") == "build"
-            bad = not builds and name not in ("ccache", "bash", "sh", "python", "python3")
+            cross = re.fullmatch(r"([\w-]+-)?(gcc|g\+\+|clang(\+\+)?|cc|ld|ar)(-[\d.]+)?", name)
+            bad = not (builds or cross) and name not in (
+                "ccache",
+                "bash",
+                "sh",
+                "python",
+                "python3",
+            )
             bad = bad or "/" in text and not _BIN.match(text)
         elif re.fullmatch(words["folder_variables"], name):
             parts = [part for part in text.split(":") if part]
@@ -114,26 +127,27 @@ class Parts:
             if parts[:1] not in ([], ["no"]) and set(parts) & set(words.split()) and not off:
                 self.doubt(f"what {flag} does")
         if strict:  # where a reader puts what it found
-            for flag, word in zip(self.args, [*self.args[1:], Word("")], strict=False):
-                name, equals, rest = flag.text.partition("=")
-                target = replace(flag, text=rest) if equals else word
-                if name in ("--output", "--outfile", "--output-file", "--out", "--logfile", "-o"):
-                    if "/" in target.text and target.text[:1] != "-":
-                        self.file("write", target)
+            for given, word in zip(self.args, [*self.args[1:], Word("")], strict=False):
+                name, equals, rest = given.text.partition("=")
+                target = replace(given, text=rest) if equals else word
+                if (
+                    re.fullmatch(r"--out(put)?(-?file)?|--logfile|-o", name)
+                    and "/" in target.text
+                    and target.text[:1] != "-"
+                ):
+                    self.file("write", target)
 
     def _beyond(self) -> None:
         """What programs that build and format change outside the folder."""
         words = self.table.words
         targets = {"install", "uninstall", "install-strip", "install-all", "install/strip"}
-        installs = targets & set(self.plain) or self.has("--install")
+        installs = bool(targets & set(self.plain)) or self.has("--install")
         if self.name in ("cmake", "ninja", "meson", "make", "gmake") and installs:
-            place = [*self.given(("--prefix", "--destdir"))]
-            named = [
-                t.partition("=")[2] for t in self.plain if t.startswith(("DESTDIR=", "PREFIX="))
-            ]
-            named += [word.text for word in place]
-            for flag, word in zip(self.args, self.args[1:], strict=False):
-                named += [word.text] if flag.text in ("--prefix", "--destdir") else []
+            starts = ("DESTDIR=", "PREFIX=", "--prefix=", "--destdir=")
+            texts = [word.text for word in self.args]
+            named = [text.partition("=")[2] for text in texts if text.startswith(starts)]
+            pairs = zip(texts, texts[1:], strict=False)
+            named += [text for flag, text in pairs if flag in ("--prefix", "--destdir")]
             if not named or any(not self.marks(text) & {"inside", "scratch"} for text in named):
                 self.doubt("it installs for the whole machine")
         if self.name == "cmake" and re.search(
@@ -173,7 +187,7 @@ class Parts:
         return bool(inner) and all(words and words[0].text in _TELL for words in inner)
 
     def file(self, effect: str, word: Word, verb: str = "") -> None:
-        if effect == "delete" and re.search(re.escape(TEMP) + r"/[^/]*\*", word.text):
+        if effect == "delete" and re.search(re.escape(TEMP) + r"(/[^/]*\*|.*\.\.)", word.text):
             return self.doubt("which file, should mktemp have failed")
         if word.sure:
             return self.to.path(verb or self.name, effect, word, *self.cwds)
@@ -269,6 +283,15 @@ class Parts:
                 self.doubt("with what")
         if effect == "secret":
             self.to.secrets.append(self.text)
+        for word in (
+            self.words if effect == "undoable" and len(entry) == 1 + ("kind" in entry) else ()
+        ):
+            if "secret" in self.marks(word.text):  # xclip a.key
+                self.file("read", word)
+        deep = effect == "read" and (self.has(r"-\w*[rR]|--recursive") or self.name in _DEEP)
+        if deep and re.search(r"(?i)token|secret|passw|api.?key|private.?key", self.text):
+            far = [word.text for word in files if word.text[:1] in "/~."]
+            self.to.secrets += [each for each in far if "inside" not in self.marks(each)]
         self.to.sends = self.to.sends or effect == "fetch"
         return self.sent(effect)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from exo.tools.gate import hosts
 from exo.tools.gate.parts import Entry, said
 from exo.tools.gate.pycode import harmless
 from exo.tools.gate.services import Services
@@ -42,9 +43,10 @@ class Program(Services):
         for op, target in self.command.redirects:
             if not (op in (">&", "<&") and re.fullmatch(r"\d+-?|-", target.text)):
                 self.text, words = f"{op} {target.text}", self.command.words
-                if op in (">", ">|", "&>", ">&") and self._silent(self.command):
-                    if not (op in ("&>", ">&") and words and words[0].text not in (":", "true")):
-                        self.empty(target)
+                first = words[0].text if words else ""
+                empties = op in (">", ">|") or op in ("&>", ">&") and first in ("", ":", "true")
+                if empties and self._silent(self.command):
+                    self.empty(target)
                 self.file("write" if ">" in op else "read", target, op)
                 text = said(self.command) if ">" in op and target.sure else None
                 full = self.to.facts.places.full(target.text, self.cwds[0])
@@ -85,12 +87,16 @@ class Program(Services):
         first = self.plain[:1] == ["/dev/null"]
         if self.name in ("cp", "install", "ln", "mv") and first and len(self.words) > 1:
             self.empty(self.words[-1])
-        if self.name in ("tee", "sponge") and not self.has("-a|--append"):
-            if self._silent(self.command):
-                for word in self.words:
-                    self.empty(word)
+        appends = self.has("-a|--append") or self.name not in ("tee", "sponge")
+        for word in self.words if not appends and self._silent(self.command) else ():
+            self.empty(word)
         if self.name == "truncate" and any(v.text == "0" for v in self.given(("-s", "--size"))):
             self.words = [word for word in self.words if not word.text.endswith(".log")]
+        if self.name == "truncate" and self.given(("-s", "--size")):
+            grown = [v.text for v in self.given(("-s", "--size")) if v.text.strip("0")]
+            for word in [w for w in self.words if grown and w.text.endswith(_IMAGE)]:
+                self.words.remove(word)
+                self.file("write", word)
         if self.name == "openssl" and self.plain[:1] == ["s_client"]:
             gets = [
                 t.text for op, t in self.command.redirects if op == "<" and t.text != "/dev/null"
@@ -153,9 +159,16 @@ class Program(Services):
         told = told or self.name in ("export", "declare", "typeset") and texts in _ALL
         if told and not self._narrowed():
             self.to.secrets.append("all variables")
+        settings = {"config", "configure", "inspect"} & set(self.plain[:2])
+        if settings and re.search(
+            r"(?i)token|secret|passw|extraheader|config\.env|--environment", self.text
+        ):
+            self.to.secrets.append(self.text)
         sources = [each.words[0].text for each in self.fed() if each.words]
-        if {"env", "printenv", "set"} & set(sources) and self.name in self.table.names:
-            self.to.secrets += ["variables with secrets"] * bool(_SECRET.search(self.text))
+        hold = {"env", "printenv", "set", "declare", "export", "history"} & set(sources)
+        if hold and self.name in (*self.table.names, "awk", "sed", "rg"):
+            asked = re.search(r"(?i)token|secret|pass|key|cred|auth\b", self.text)
+            self.to.secrets += ["variables with secrets"] * bool(asked)
 
     def _narrowed(self) -> bool:
         """Whether a program takes what comes out here and hands on a part, or a number, alone."""
@@ -210,7 +223,11 @@ class Program(Services):
         lists = re.search(r"(^| )-\w*t|--list" if self.name == "tar" else r"-\w*[lpt]", mode)
         if self.name in ("tar", "bsdtar") and re.search(r"(^| )-\w*P", mode):
             self.doubt("where it unpacks to")
-        if _TAR_RUNS.search(names) or "-m" in names.split() and self.name == "zip":
+        if (
+            _TAR_RUNS.search(names)
+            or self.name == "zip"
+            and re.search("(^| )(-m|-TT|--unzip)", names)
+        ):
             self.doubt("it runs or deletes more")
         for flag, value in self.flags:
             if value is not None and flag in ("-f", "--file", "-C", "-d", "--directory"):
@@ -235,13 +252,24 @@ class Program(Services):
             if text in strings or text[:2] in strings or text.partition("=")[0] in strings:
                 whole = text in strings
                 rest = text[2:] if text[1] != "-" else text.partition("=")[2]
-                return self.code(args[at + 1] if whole and at + 1 < len(args) else Word(rest))
+                codes = args[at + 1 :] if self.name == "env" else args[at + 1 : at + 2]
+                codes = (
+                    codes
+                    if whole
+                    else [
+                        Word(rest, args[at].sure),
+                        *(args[at + 1 :] if self.name == "env" else []),
+                    ]
+                )
+                return self.code(Word(" ".join(w.text for w in codes), all(w.sure for w in codes)))
             name, _, value = text.partition("=")
             self.variable(name, replace(args[at], text=value))
             at += 2 if text in entry.get("values", ()) else 1
         rest_words = args[at + entry.get("skip", 0) :]
         if not rest_words:
-            known = self.name in ("exec", "env", "command") or "-p" in [f for f, _ in self.flags]
+            known = self.name in ("exec", "env", "command", "nice") or "-p" in [
+                f for f, _ in self.flags
+            ]
             return self.add("look") if known else self.doubt("what it runs")
         begun, doubts, text = len(self.to.found), len(self.to.doubts), self.text
         self.run(rest_words)
@@ -281,6 +309,8 @@ class Program(Services):
     def _own(self, word: Word, shell: bool = False) -> None:
         """A script or program of the folder's own."""
         marks = self.marks(word.text) if word.sure else set[str]()
+        if word.text[:1] == "@" or ":" in word.text.partition("/")[0]:  # of npx: a package
+            return self.doubt("what it runs")
         if "inside" not in marks or "secret" in marks or len(self.cwds) > 1 or word.text == "-":
             return self.doubt("what it runs")
         full = self.to.facts.places.full(word.text, self.cwds[0])
@@ -300,9 +330,9 @@ class Program(Services):
         if "asks" in entry and re.search(entry["asks"], self.text):
             return self.doubt("what it reaches")
         for word in self.args if self.name in ("make", "gmake") else ():
-            name, equals, value = word.text.partition("=")
+            name, equals, rest = word.text.partition("=")
             if equals and re.fullmatch(r"[A-Za-z_]\w*[:+?]?", name):
-                self.variable(name.rstrip(":+?"), replace(word, text=value))
+                self.variable(name.rstrip(":+?"), replace(word, text=rest))
         if self.name in ("make", "gmake"):
             self._beyond()
         if self.table.effect(entry, self.args) != UNKNOWN:
@@ -319,8 +349,11 @@ class Program(Services):
         """An interpreter: code in a word, a module, a file, or what comes in."""
         if "tests" in entry and self.has(entry["tests"]):
             return self.add("build")
-        if self.has("-run$"):
-            return self.doubt("what it serves")
+        for place in self.given(("-S",)) if self.name == "php" else ():
+            local = hosts.kind_of(place.text) == "local" and place.text[:2] != "0."
+            return self.add("build") if local else self.doubt("whom it serves")
+        if self.name == "ruby" and any(word.text == "-run" for word in self.args):
+            return self.doubt("whom it serves")
         letters = "".join(flag[1] for flag in entry["code"] if len(flag) == 2)
         at = next(
             (

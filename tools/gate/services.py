@@ -16,7 +16,7 @@ from exo.tools.gate.table import UNKNOWN
 _REMOTE = re.compile(r"(?:[\w.+-]+@)?\[?[\w.:-]+\]?::?(?!//|\\)|.*://")
 _ELSEWHERE = re.compile(r"(?i)(proxy|local)command|permitlocal|[;|&$`]|sh -c")
 _REACHES = re.compile(
-    r"--(privileged|pid|ipc|userns|cap-add|device|security-opt)|docker\.sock|\w*=?host$"
+    r"--restart($|=(always|unless))|--(privileged|pid|ipc|userns|cap-add|device|security-opt)|docker\.sock|\w*=?host$"
 )
 _GIT_RUNS = ("--exec", "--upload-pack", "--receive-pack", "--exec-path", "--config-env")
 _CHANGES = re.compile(
@@ -37,10 +37,16 @@ class Services(Parts):
         runs = [] if first in ("clean", "rebase") else self.given(_GIT_RUNS)
         calm = self.table.words["calm_settings"]
         settings = self.given(("-c", "--config")) if first != "switch" else []
-        odd = [
+        others = [
             each for each in settings if not each.sure or not re.fullmatch(calm, each.text, re.I)
         ]
-        if runs or odd and first != "commit" or first == "commit" and self._before("commit", odd):
+        if (
+            runs
+            or others
+            and first != "commit"
+            or first == "commit"
+            and self._before("commit", others)
+        ):
             return self.doubt("it may run another program")
         if (
             self.has("--template|--extcmd|-O.|--open-files")
@@ -48,7 +54,9 @@ class Services(Parts):
             and self.has("-x")
         ):
             return self.doubt("it may run another program")
-        other = [value for value in self.given(("--git-dir", "--work-tree", "--file", "-f"))]
+        if first not in ("clean", "rebase") and self.has("--(upload|receive)-pack|--exec$"):
+            return self.doubt("it may run another program")
+        other = self.given(("--git-dir", "--work-tree", "--file", "-f"))
         other = other if first == "config" else self.given(("--git-dir", "--work-tree"))
         if first == "config" and self.has("-f$") and len(self.words) > 1:
             other, self.plain = [*other, self.words[1]], [first, *self.plain[2:]]
@@ -66,6 +74,9 @@ class Services(Parts):
             return self.doubt("another folder than this one")
         for value in self.given(("--exec", "-x")) if first == "rebase" else ():
             self.code(value)
+        changes = self.has("--unset|--edit|-e$|--add|--replace|--re|--un")
+        if first == "config" and effect == "system" and len(self.plain) == 2 and not changes:
+            effect = "look"
         if effect == "config":
             bad = len(self.plain) > 2 and re.match(unsafe, self.plain[1], re.I)
             effect = "system" if bad else "keep"
@@ -102,6 +113,7 @@ class Services(Parts):
             return False
         names = self.plain[1:]
         file = [re.search(r"(^|/)[\w.-]*[A-Za-z_-]\.[A-Za-z]\w{0,4}$", name) for name in names]
+        file += [re.search(r"/$|^[:*]", name) for name in names]
         return len(names) > 1 or any(file) or self.has("--ours|--theirs|--pathspec|--overlay|-2|-3")
 
     def _net(self, entry: Entry) -> None:
@@ -123,7 +135,11 @@ class Services(Parts):
         for word in [value for _, value in self.flags if value is not None and value.inner]:
             if not self.tame(word):
                 self.doubt("what it sends")
-        if any(word.text[:1] == "@" for word in self.given(("-H", "--header"))):
+        jars = [word for word in self.given(("-b", "--cookie")) if "=" not in word.text]
+        odd = [
+            word for word in jars if not re.search(r"cookie|jar|session|^/dev/null$|^$", word.text)
+        ]
+        if odd or any(word.text[:1] == "@" for word in self.given(("-H", "--header"))):
             self.doubt("what it sends")
         method = "POST" if body and not gets else "GET"
         for value in self.given(entry.get("method", ())):
@@ -163,6 +179,15 @@ class Services(Parts):
         code = Word(" ".join(w.text for w in inner), all(w.sure for w in inner))
         if inner or self.command.feeds or self.command.here:
             self.code(code if inner else self.fed_text())
+        told = {each.words[0].text for each in self.fed() if each.words} - {
+            "echo",
+            "printf",
+            "true",
+        }
+        if inner and (
+            told or "<" in {op for op, name in self.command.redirects if name.text != "/dev/null"}
+        ):
+            self.doubt("what it sends")
         quiet = inner and not any(each.changes for each in self.to.found[begun:])
         self.text, self.name = text, "ssh"
         return self.add("fetch" if quiet else "remote", f"{host} {code.text}")
@@ -216,6 +241,18 @@ class Services(Parts):
         runs = {"run", "exec"} & {word.text for word in self.args[:1]}
         if runs:  # there -t is a terminal, in a build it is a name
             self.use(entry | {"values": [each for each in entry["values"] if each != "-t"]})
+        if self.plain[:1] == ["rm"] or self.args and self.args[0].text == "rm":
+            self.args = [word for word in self.args if word.text not in ("-f", "--force")]
+            if any(re.fullmatch(r"-\w*v\w*|--volumes", word.text) for word in self.args):
+                return self.sent("lose")
+        there = [value.text for value in self.given(("-H", "--host", "--context"))]
+        far = not runs and any(not text.startswith("unix:") for text in there)
+        if far and self.table.effect(entry, self.args) not in ("look", "read"):
+            return self.doubt("which machine's containers")
+        inner = self.plain[:2] in (["compose", "exec"], ["compose", "run"])
+        if inner and len(self.words) > 3:
+            self.add("build")
+            return self.run(self.after(3))
         if self.plain[:1] == ["cp"] and len(self.words) == 3 and ":" in self.plain[1]:
             return self.file("write", self.words[2])  # from there to here
         if self.plain[:1] not in (["run"], ["exec"]):

@@ -315,13 +315,15 @@ class _Reader(Words):
 
     def _fresh(self, word: Word) -> bool:
         """Whether a word is what mktemp makes in the usual place, and nothing else."""
-        usual = self.state.values.get("TMPDIR") in (None, [Word("/tmp")])
-        if word.text or word.names or len(word.inner) != 1 or not usual:
+        there = self.state.values.get("TMPDIR") in (None, [Word("/tmp")])
+        if word.text or word.names or len(word.inner) != 1 or not there:
             return False
         command = self.state.script.commands[word.inner[0]]
         texts = [each.text for each in command.words if each.sure]
-        plain = re.compile(r"-[dqt]+|--directory|--suffix=[\w.-]+|(/tmp/)?[\w.-]+")
-        fits = len(texts) == len(command.words) and all(plain.fullmatch(each) for each in texts)
+        usual = r"-[dqt]+|--directory|--suffix=[\w.-]+|/tmp/[\w.-]+"
+        plain = usual + (r"|[\w.-]+" if {"-t", "-dt", "-td"} & set(texts) else "")
+        fits = len(texts) == len(command.words)
+        fits = fits and all(re.fullmatch(plain, each) for each in texts[1:])
         return fits and texts[:1] == ["mktemp"] and not command.redirects
 
     def _redirect(self, command: Command, op: str) -> None:

@@ -124,9 +124,14 @@ class Table:
         if not words and flags and "verbs" in entry:
             return "look" if all(_LISTS.fullmatch(flag) for flag, _ in flags) else own
         if "local" in entry and words and words[0].sure:
-            far = {"--remote", "--live", "--prod", "--push"} & {flag for flag, _ in flags}
-            if not far and words[0].text.partition(":")[0] in self.verbs["local"]:
+            sent = {"--remote", "--live", "--prod", "--push"} & {flag for flag, _ in flags}
+            if not sent and words[0].text.partition(":")[0] in self.verbs["local"]:
                 return "build"
+        for last in [
+            w.text.rpartition(":")[2] for w in words[:1] if re.fullmatch(r"[\w:-]+", w.text)
+        ]:
+            if last != words[0].text and not self._kinds(last):
+                return own  # of ps:resize the last part tells
         heads = [(part, w.sure) for w in words[:4] for part in reversed(w.text.split(":"))]
         for n, (head, sure) in enumerate(heads):
             if not sure and "loose" not in entry:
@@ -151,6 +156,8 @@ class Table:
         parts = re.split("[-_]", head)
         strong = {name for name, _ in _STRONG if self.verbs[name] & set(parts)}
         looks = parts[0] in self.verbs["looking"] or head.startswith("show")
+        noun = parts[-1] in ("status", "list", "info", "stats", "show", "version", "logs", "help")
+        looks = looks or noun and len(parts) > 1 and parts[0] not in self.verbs["changing"]
         return whole or strong or ({"looking"} if looks else set())
 
     def weight(self, effect: str) -> int:

@@ -2,4 +2,5 @@
 
 from exo.tools.benches.gate import families
 
-print("\n".join(families()))
+if __name__ == "__main__":
+    print("\n".join(families()))
