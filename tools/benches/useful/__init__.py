@@ -30,6 +30,7 @@ from exo.core.router.model import Request, Text
 from exo.core.router.router import Router
 from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
+from exo.tools.assistant import plugin as assistant
 from exo.tools.assistant.rules import plan
 from exo.tools.assistant.tongue import NAMES, told
 from exo.tools.bench import Figure, Say, machine
@@ -184,6 +185,7 @@ async def engine(home: Home, clock: FakeClock) -> Any:
     work.mkdir(exist_ok=True)
     more: dict[str, Any] = {"notes": home.root / "notes", "work": work, "server": "bench"}
     made = Engine(database, hub, router, settings, clock, home=home, **more)
+    made.plugins.builtin("assistant", assistant.register)
     made.start()
     try:
         yield made, hub, router
