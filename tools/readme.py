@@ -50,7 +50,6 @@ FOLDERS = {
     "tools/tui": "the client in panes, on a socket or at the end of a cable",
     "tools/agent": "a plugin: tools that are written while Exo runs",
     "tools/tasks": "a plugin: what comes at its time",
-    "tools/tui": "the client in panes, on a socket or a cable",
     "tools/guest": "MicroPython: modules that code in the sandbox may import",
     "tools/benches/useful": "authored requests, an invented person, questions, and what asks them",
     "tools/importers": "one module a source of notes",
