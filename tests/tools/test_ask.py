@@ -130,10 +130,10 @@ def test_ask_on_a_home_that_is_a_file_says_so(exo: Exo, home: Home) -> None:
 
 
 def test_chat_takes_turns_from_a_pipe_until_it_ends(exo: Exo) -> None:
-    result = exo("chat", input=b"hello\n\nplease\\\n!error model_missing\nagain\n/quit\nnever\n")
+    result = exo("chat", input=b"hello\n\nplease\\\n!error model_missing\nand now\n/quit\nnever\n")
     assert result.returncode == 0
     assert result.stdout.decode().splitlines()[0] == "You said: hello"
-    assert "You said: again" in result.stdout.decode() and "never" not in result.stdout.decode()
+    assert "You said: and now" in result.stdout.decode() and "never" not in result.stdout.decode()
     assert "exo models get fake" in result.stderr.decode()
     result = exo("chat", "--session", "none", input=b"hello\n")
     assert result.returncode == 1 and "session 'none'" in result.stderr.decode()

@@ -39,7 +39,7 @@ def test_what_exod_refuses_is_told_without_the_name_of_its_command(
 
 def test_names_to_choose_from_are_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["board", "show", "nope"]) == 1
-    assert "adafruit-oled-bonnet, pimoroni" in capsys.readouterr().err
+    assert "adafruit-oled-bonnet, panel-rp2040, pimoroni" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_is_told_in_words(

@@ -493,7 +493,7 @@ def test_the_memory_slot_is_asked_and_told(run: Run) -> None:
         session = await bench.session()
         await bench.ask(session, "hello")
         await settled(lambda: memory.said == [("hello", "fine")])
-        await bench.ask(session, "again")
+        await bench.ask(session, "tell me more")
         first, second = bench.model.requests
         assert first.messages[0]["content"].endswith("\n\nThe person likes tea.")
         assert "recalled for hello" in first.messages[-2]["content"]
