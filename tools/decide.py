@@ -21,6 +21,7 @@ from exo.core.base.settings import Settings
 from exo.core.base.unix import reachable
 from exo.core.decide.question import Decision
 from exo.core.protocol.codec import sendable
+from exo.tools.objects import json_object
 from exo.tools.transcript import visible
 
 Ask = Callable[[str, str, dict[str, str] | None], dict[str, Any]]
@@ -60,24 +61,13 @@ def _lines(ask: Ask) -> int:
     for line in filter(bytes.strip, sys.stdin.buffer):
         asked: dict[str, Any] = {}
         try:
-            asked = _read(line)
+            asked = json_object(line, "one JSON object a line is wanted")
             found = ask(*_checked(asked))
         except ExoError as error:
             found, failed = {"error": str(error)}, 1
         answer = json.dumps({"id": asked.get("id"), **found}, ensure_ascii=False)
         print(sendable(answer), flush=True)
     return failed
-
-
-def _read(line: bytes) -> dict[str, Any]:
-    what = f"read {line.strip()[:80].decode(errors='replace')!r}"
-    try:
-        asked = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ExoError(what, f"it is no JSON: {error}") from error
-    if not isinstance(asked, dict):
-        raise ExoError(what, "one JSON object a line is wanted")
-    return asked
 
 
 def _checked(asked: dict[str, Any]) -> tuple[str, str, dict[str, str] | None]:

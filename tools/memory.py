@@ -18,6 +18,7 @@ from exo.core.base.home import Home, models_folder
 from exo.core.base.unix import reachable
 from exo.core.protocol.codec import sendable
 from exo.core.retrieve.document import Embedder
+from exo.tools.objects import json_object
 from exo.tools.transcript import visible
 
 Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
@@ -39,7 +40,7 @@ def recall(options: argparse.Namespace) -> int:
         for line in filter(bytes.strip, sys.stdin.buffer):
             asked: dict[str, Any] = {}
             try:
-                asked = _asked(line)
+                asked = json_object(line, "one JSON object a line is wanted")
                 extra = {"at": asked["at"]} if asked.get("at") else {}
                 found = ask("recall", {"query": asked.get("query", ""), **given, **extra})
             except ExoError as error:
@@ -91,17 +92,6 @@ def _kept(verb: str, args: dict[str, Any], options: argparse.Namespace) -> int:
         kept = ask(verb, args)
     print(json.dumps(kept, ensure_ascii=False) if options.json else kept["id"])
     return 0
-
-
-def _asked(line: bytes) -> dict[str, Any]:
-    what = f"read {line.strip()[:80].decode(errors='replace')!r}"
-    try:
-        asked = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ExoError(what, f"it is no JSON: {error}") from error
-    if not isinstance(asked, dict):
-        raise ExoError(what, "one JSON object a line is wanted")
-    return asked
 
 
 def _show(found: dict[str, Any], as_json: bool) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
+from exo.tools.objects import json_object
 from exo.tools.transcript import visible
 
 # command -> help, and its verbs: name -> (help, arguments)
@@ -160,12 +161,7 @@ def _run_file(home: Home, options: argparse.Namespace) -> int:
     from exo.tools.guest import library
 
     source = _text(Path(options.file))
-    try:
-        args = json.loads(options.args)
-    except ValueError as error:
-        raise ExoError("read --args", f"it is no JSON: {error}") from error
-    if not isinstance(args, dict):
-        raise ExoError("read --args", "one JSON object is wanted")
+    args = json_object(options.args, "one JSON object is wanted", "--args")
     sandbox = Sandbox(home.cache / "sandbox", SystemClock(), library())
 
     async def work() -> Result:

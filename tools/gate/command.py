@@ -16,6 +16,7 @@ from exo.core.gate.axes import Act, Axes
 from exo.core.gate.decide import Verdict
 from exo.core.gate.gate import Gate
 from exo.tools.gate.judge import Consequences
+from exo.tools.objects import json_object
 from exo.tools.transcript import visible
 
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     if options.stdin:
         for line in sys.stdin:
             if line.strip():
-                row = _object(line, "one JSON object a line is wanted")
+                row = json_object(line, "one JSON object a line is wanted")
                 verdict = gate.check(_act(row, cwd))
                 print(
                     json.dumps({"id": row.get("id"), **shape(verdict)}, ensure_ascii=False),
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         row = {
             "tool": options.tool,
-            "args": _object(options.args, "the arguments are one JSON object"),
+            "args": json_object(options.args, "the arguments are one JSON object"),
         }
         verdict = gate.check(_act(row, cwd))
         if options.json:
@@ -104,13 +105,3 @@ def _act(row: dict[str, Any], cwd: str) -> Act:
             "check a call", "a tool and its arguments are wanted", "see `exo gate check -h`"
         )
     return Act(tool, args, str(row.get("cwd") or cwd))
-
-
-def _object(text: str, wanted: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ExoError(f"read {text.strip()[:80]!r}", f"it is no JSON: {error}", wanted) from error
-    if not isinstance(found, dict):
-        raise ExoError(f"read {text.strip()[:80]!r}", wanted)
-    return found

@@ -7,8 +7,8 @@ import json
 import time
 from typing import Any
 
-from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
+from exo.tools.objects import json_object
 from exo.tools.tasks.scheduler import MISSED
 from exo.tools.transcript import visible
 
@@ -54,7 +54,10 @@ def run(options: argparse.Namespace) -> int:
             name: getattr(options, name) for name in ("line", "text", "ask", "zone", "missed")
         }
         if options.wake:
-            given["wake_if"] = {"tool": options.wake, "args": _object(options.args)}
+            given["wake_if"] = {
+                "tool": options.wake,
+                "args": json_object(options.args, "one JSON object is wanted", "--with"),
+            }
     elif options.verb == "remove":
         given["id"] = options.id
     answer = connect(Home.find(options.home)).call("command.run", name="task", args=given)["result"]
@@ -66,13 +69,3 @@ def run(options: argparse.Namespace) -> int:
         when = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(at / 1000)) if at else "over"
         print(visible(f"{row['id']}  {when}  {row['line']} {row['zone']}  {row['text']}"))
     return 0
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise ExoError("read --with", f"it is no JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ExoError("read --with", "one JSON object is wanted")
-    return value
