@@ -66,7 +66,7 @@ def _tokens(text: str, name: str, words: dict[str, Any]) -> list[str]:
     numbers = language(name).tables["minute"]  # zero to ninety-nine
     for word in sorted(numbers, key=len, reverse=True):
         text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", f" {numbers[word]:.0f} ", text)
-    found, place, text = [], 0, text.strip()
+    found, place, text = list[str](), 0, text.strip()
     while place < len(text):
         token = _TOKEN.match(text, place)
         if token is None or len(found) > MOST:
