@@ -71,10 +71,10 @@ class Decider:
         for at, text in enumerate(texts):
             options[at] = self._vectors[text]
             self._vectors.move_to_end(text)
-        words = heads.words([asked.state])
-        feeds = {"state": state, "words": words, "options": options}
+        words, letters = heads.words([asked.state]), heads.letters([asked.state])
+        feeds = {"state": state, "words": words, "letters": letters, "options": options}
         match, scores = self._graph.run(None, feeds)
-        seen, at, out = np.hstack([state, words]), 0, {}
+        seen, at, out = np.hstack([state, words, letters]), 0, {}
         for name, question in asked.questions.items():
             count = len(self._texts(question))
             sure, by = self._sure(question, match[at : at + count, 0], scores[0], seen)
@@ -99,7 +99,8 @@ class Decider:
         before, version = self._heads.get(asked.mechanism, (None, 0))
         if len(asked.labels) < FEWEST:
             return {"kept": "shipped" if before is None else "before", "rows": len(asked.labels)}
-        x = heads.features(asked.states, np.array(vectors, np.float32))
+        wide = bool(told.get("wide"))
+        x = heads.features(asked.states, np.array(vectors, np.float32), wide)
         y = np.array([answers.index(label) for label in asked.labels])
         out = np.arange(len(y)) % HELD == HELD - 1
         shipped = self._shipped(asked.mechanism)
@@ -129,7 +130,7 @@ class Decider:
             at = [told["answers"].index(option) for option in question.options]
             if question.mechanism in self._heads:
                 head, version = self._heads[question.mechanism]
-                row = head.scores(seen)[0] / head.temperature
+                row = head.scores(seen[:, : len(head.weights)])[0] / head.temperature
                 return softmax(row[at]), f"own {version}"
             row = scores[self._slices[question.mechanism]] / told["temperature"]
             return softmax(row[at]), "head"
@@ -152,13 +153,15 @@ class Decider:
         import numpy as np
 
         width, part = self._meta["trunk"]["width"], self._slices[mechanism]
-        rows = []
-        none = {"options": np.zeros((1, width), np.float32)}
-        for row in np.eye(width + heads.WORDS, dtype=np.float32, k=0):
-            feeds = {"state": row[None, :width], "words": row[None, width:], **none}
-            rows.append(self._graph.run(["heads"], feeds)[0][0, part])
-        zero = {"state": none["options"], "words": np.zeros((1, heads.WORDS), np.float32), **none}
-        bias = self._graph.run(["heads"], zero)[0][0, part]
+        sizes = {"state": width, "words": heads.WORDS, "letters": heads.LETTERS}
+        feeds = {name: np.zeros((1, size), np.float32) for name, size in sizes.items()}
+        feeds["options"] = feeds["state"]
+        bias, rows = self._graph.run(["heads"], feeds)[0][0, part], []
+        wide = self._meta["heads"][mechanism].get("wide")
+        for name in ("state", "words", *(["letters"] if wide else [])):
+            for row in np.eye(sizes[name], dtype=np.float32):
+                unit = self._graph.run(["heads"], {**feeds, name: row[None]})
+                rows.append(unit[0][0, part])
         divisor = self._meta["heads"][mechanism]["temperature"]
         return Head(np.array(rows) - bias, bias, divisor)
 

@@ -106,10 +106,12 @@ class FakeBackend:
         return [_vector(text) for text in texts], sum(len(text.split()) for text in texts), 0
 
     async def decide(self, request: DecideRequest) -> dict[str, Any]:
-        """Sure (0.9) of the option that stands in the state word for word, else of none."""
+        """Sure (0.9) of the option that stands in the state word for word, else of none; of a tool behind an
+        exclamation mark ("!timer"), since words like "time" stand in many sentences."""
         out: dict[str, Any] = {}
         for name, each in request.questions.items():
-            said = [option for option in each.options if option in request.state]
+            mark = "!" if each.mechanism == "request.tool" else ""
+            said = [option for option in each.options if mark + option in request.state]
             count = len(each.options)
             sure = {
                 option: (0.9 if option == said[0] else 0.1 / (count - 1)) if said else 1 / count

@@ -1,23 +1,38 @@
 """Decisions in a running exod: what is asked of each message, a second look at each call of a tool, and the
 command `decide`. Owns where an answer has an effect, and how small that is.
 
-Invariant: an answer here finds more, looks deeper or asks the person first; it runs nothing, allows nothing
-and skips nothing that would have been done without it."""
+Invariant: an answer here finds more, looks deeper, asks the person first or names the tool that a message wants
+where no rule took it; it allows nothing: each call goes through the gate, and those of a tool so named run only
+at a low risk."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from exo.core.base.errors import ExoError
 from exo.core.decide.decider import Decider
-from exo.core.decide.question import MECHANISMS, asked
+from exo.core.decide.question import MECHANISMS, MILLION, asked
 from exo.core.plugins.hooks import Decision, approve
 from exo.core.plugins.registry import PluginContext
 
-READ = [MECHANISMS[name] for name in ("request.kind", "recall.depth", "said.correction")]
+READ = [
+    MECHANISMS[name] for name in ("request.kind", "recall.depth", "request.tool", "said.correction")
+]
 PATIENCE = 60.0  # seconds a person may name at the command line
+
+
+@dataclass(frozen=True)
+class Read:
+    """A question about the person; one on which much of what is known bears; the tool that is wanted ("":
+    none is) and how sure that is, 0 to 1."""
+
+    question: bool = False
+    deep: bool = False
+    tool: str = ""
+    sure: float = 0.0
 
 
 class Decisions:
@@ -30,17 +45,18 @@ class Decisions:
         ctx.register_hook("pre_tool_call", self.pre_tool_call)
         ctx.register_command("decide", self.command, "Answer a typed question with probabilities.")
 
-    async def read(self, session: str, turn: str, text: str) -> tuple[bool, bool]:
-        """(it is a question about the person, much of what is known bears on it). Never raises."""
+    async def read(self, session: str, turn: str, text: str) -> Read:
+        """What a message is that no rule takes. Never raises."""
         about: dict[str, Any] = {"session": session, "turn": turn}
         # what the rules do today for every message is to look for one fact
         ruled = {"recall.depth": "shallow"}
         with contextlib.suppress(ExoError):
             found = await self._decider.decide_all(READ, text, ruled, **about)
-            return found["request.kind"].answer == "question", found[
-                "recall.depth"
-            ].answer == "deep"
-        return False, False
+            kind, depth, tool = (found[each.name] for each in READ[:3])
+            named = "" if tool.answer == "none" else tool.answer
+            sure = tool.probabilities.get(named, 0) / MILLION
+            return Read(kind.answer == "question", depth.answer == "deep", named, sure)
+        return Read()
 
     async def pre_tool_call(
         self, tool_name: str, args: dict[str, Any], risk: str, session_id: str

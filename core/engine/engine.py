@@ -117,6 +117,7 @@ class Engine(Offers):
             ),
             self._slots,
             self._plan,
+            self._pick,
             self.context,
             opening(prompts),
             rules,
@@ -439,6 +440,9 @@ class Engine(Offers):
 
     def _plan(self, text: str, past: Past | None) -> Plan:
         return self._reader().plan(text, self._clock.local(), past)
+
+    def _pick(self, text: str, tool: str, sure: float) -> Plan | None:
+        return self._reader().pick(text, tool, sure, self._clock.local())
 
     def _reader(self) -> Reader:
         found = self._registry.slots.get("reader")

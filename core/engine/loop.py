@@ -96,6 +96,7 @@ class Loop:
     _actions: Actions
     _slots: Slots
     _plan: Callable[[str, Past | None], Plan]
+    _pick: Callable[[str, str, float], Plan | None]
     _context: ContextEngine
     _opening: list[dict[str, Any]]
     _rules: Rules
@@ -144,15 +145,8 @@ class Loop:
     async def _answer(self, turn: Turn) -> StopReason:
         before = past(self._sessions.messages(turn.session))
         plan = self._plan(turn.text, before)
-        turn.kind, turn.language = plan.kind, plan.language
-        if plan.calls:
-            calls = [Call(new_id(), name, args) for name, args in plan.calls]
-            results = await self._round(turn, new_id(), "", calls, {})
-            said = "\n".join(result.text for result in results)
-            self._store(turn, Message(new_id(), "assistant", said))
-            return "end"
-        if plan.said:
-            self._store(turn, Message(new_id(), "assistant", plan.said))
+        turn.kind, calls = plan.kind, [Call(new_id(), *each) for each in plan.calls]
+        if await self._did(turn, plan, calls):
             return "end"
         query = plan.query or turn.text
         recall = self._slots.recall(turn.session, query)
@@ -160,10 +154,15 @@ class Loop:
             turn.recalled = await recall
         else:  # both want the same vector: side by side they cost little more than one
             read = self._decisions.read(turn.session, turn.id, turn.text)
-            (question, deep), turn.recalled = await asyncio.gather(read, recall)
-            turn.kind = "question" if question else plan.kind
-            if deep:
-                turn.recalled = await self._slots.recall(turn.session, query, deep)
+            found, turn.recalled = await asyncio.gather(read, recall)
+            if found.tool and (picked := self._pick(turn.text, found.tool, found.sure)):
+                calls = [Call(new_id(), *each) for each in picked.calls]
+                low = all(self._actions.tools.risk(call) == "low" for call in calls)
+                if low and await self._did(turn, picked, calls):
+                    return "end"
+            turn.kind = "question" if found.question else plan.kind
+            if found.deep:
+                turn.recalled = await self._slots.recall(turn.session, query, found.deep)
         answer, nothing = turn.recalled.answer, turn.recalled.nothing
         if nothing and not self._mentioned(turn, query):
             answer, turn.recalled = nothing, Remembered()
@@ -193,6 +192,17 @@ class Loop:
                 break
         self._hub.publish(turn.session, Notice("warning", code, why))
         return "rounds"
+
+    async def _did(self, turn: Turn, plan: Plan, calls: list[Call]) -> bool:
+        """Make the calls of a plan, or say what it says; False where it has neither."""
+        if not calls and not plan.said:
+            return False
+        turn.kind, turn.language, said = plan.kind, plan.language, plan.said
+        if calls:
+            results = await self._round(turn, new_id(), "", calls, {})
+            said = "\n".join(result.text for result in results)
+        self._store(turn, Message(new_id(), "assistant", said))
+        return True
 
     def _mentioned(self, turn: Turn, query: str) -> bool:
         """Whether the conversation itself may hold the answer."""

@@ -49,6 +49,11 @@ class Reader:
         """What `text` asks for. `now` is wall time with its zone, `past` the turn before."""
         return Plan("question" if text.rstrip().endswith("?") else "chat")
 
+    def pick(self, text: str, tool: str, sure: float, now: datetime.datetime) -> Plan | None:
+        """What `text`, which no rule takes, asks for where a decision is `sure` (0 to 1) that it wants `tool`,
+        an answer of `request.tool`; None: leave it to the model."""
+        return None
+
     def about_person(self, text: str, anybody: bool = False) -> str:
         """The language of a question about the person, or with `anybody` about whomever; "" for none."""
         return ""

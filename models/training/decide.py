@@ -19,9 +19,9 @@ from exo.core.base.errors import ExoError
 from exo.core.base.files import write_atomic
 from exo.models import heads
 from exo.models.heads import Adam, Head, softmax
-from exo.models.training import graph
+from exo.models.training import graph, tools
 from exo.models.training.data import Clinc, Rows, cut_off, intents, seed
-from exo.models.training.mechanisms import MECHANISMS
+from exo.models.training.mechanisms import MECHANISMS, WIDE
 from exo.models.training.vectors import Vectors
 
 SCALE = 20.0  # of a cosine, before the temperature
@@ -59,7 +59,8 @@ def train(clinc: Clinc, out: Path) -> None:
     tilt, match = _match(clinc, vectors)
     made, told = {}, {}
     for mechanism, answers in MECHANISMS.items():
-        made[mechanism], told[mechanism] = _mechanism(mechanism, answers, clinc, vectors)
+        make = tools.fit if mechanism == WIDE else _mechanism
+        made[mechanism], told[mechanism] = make(mechanism, answers, clinc, vectors)
         print(f"{mechanism}: {told[mechanism]['held_out']}", file=sys.stderr)
     out.mkdir(parents=True, exist_ok=True)
     _write(out / "exo-decide.onnx", tilt, made)
@@ -87,6 +88,7 @@ def difference(one: Path, other: Path) -> float:
     feeds = {
         "state": random.standard_normal((1, 384)).astype(np.float32),
         "words": random.standard_normal((1, heads.WORDS)).astype(np.float32),
+        "letters": random.standard_normal((1, heads.LETTERS)).astype(np.float32),
         "options": random.standard_normal((9, 384)).astype(np.float32),
     }
     answers = [session(each / "exo-decide.onnx", 1).run(None, feeds) for each in (one, other)]
@@ -235,8 +237,10 @@ def intent_head(clinc: Clinc, vectors: Vectors) -> Head:
 
 
 def _write(path: Path, tilt: Any, made: dict[str, Head]) -> None:
-    weights = np.hstack([each.weights for each in made.values()]).astype(np.float32)
-    bias = np.concatenate([each.bias for each in made.values()]).astype(np.float32)
+    wide = made[WIDE]
+    narrow = [head for name, head in made.items() if name != WIDE]
+    weights = np.hstack([each.weights for each in narrow]).astype(np.float32)
+    bias = np.concatenate([each.bias for each in narrow]).astype(np.float32)
     nodes = [
         graph.node("Cast", ["tilt16"], "tilt", to=graph.FLOAT),
         graph.node("MatMul", ["state", "tilt"], "turned"),
@@ -244,17 +248,24 @@ def _write(path: Path, tilt: Any, made: dict[str, Head]) -> None:
         graph.node("Gemm", ["options", "tilted"], "cosine", transB=1),
         graph.node("Mul", ["cosine", "scale"], "match"),
         graph.node("Concat", ["state", "words"], "seen", axis=1),
-        graph.node("Gemm", ["seen", "weights", "bias"], "heads"),
+        graph.node("Gemm", ["seen", "weights", "bias"], "narrow"),
+        graph.node("Concat", ["seen", "letters"], "all", axis=1),
+        graph.node("Cast", ["wide16"], "wide_weights", to=graph.FLOAT),
+        graph.node("Gemm", ["all", "wide_weights", "wide_bias"], "wide"),
+        graph.node("Concat", ["narrow", "wide"], "heads", axis=1),
     ]
     tensors = [
         graph.tensor("tilt16", tilt.astype(np.float16)),
         graph.tensor("scale", np.array(SCALE, np.float32)),
         graph.tensor("weights", weights),
         graph.tensor("bias", bias),
+        graph.tensor("wide16", wide.weights.astype(np.float16)),
+        graph.tensor("wide_bias", wide.bias.astype(np.float32)),
     ]
     inputs: dict[str, graph.Shape] = {"state": (1, 384), "words": (1, heads.WORDS)}
-    inputs["options"] = ("n", 384)
-    outputs: dict[str, graph.Shape] = {"match": ("n", 1), "heads": (1, len(bias))}
+    inputs |= {"letters": (1, heads.LETTERS), "options": ("n", 384)}
+    answers = len(bias) + len(wide.bias)
+    outputs: dict[str, graph.Shape] = {"match": ("n", 1), "heads": (1, answers)}
     graph.write(path, nodes, tensors, inputs, outputs)
 
 

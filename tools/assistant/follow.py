@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 
 from exo.core.engine.reader import Call, Past, Plan
-from exo.tools.assistant import rules
+from exo.tools.assistant import pick, rules
 from exo.tools.assistant.tongue import Language, fold
 from exo.tools.assistant.when import parse
 
@@ -34,11 +34,12 @@ class _Turn:
 
     def answer(self) -> Plan | None:
         """To a question that was asked back."""
-        say = self.tongue.say
-        if self.past.reply not in (say["how_long"], say["when"]):
-            return None
-        begun = self.past.said.rstrip(".!? ")
-        return rules.command(f"{begun} {self.line}", self.tongue, self.now)
+        say, begun = self.tongue.say, self.past.said.rstrip(".!? ")
+        if self.past.reply in (say["how_long"], say["when"]) and (
+            found := rules.command(f"{begun} {self.line}", self.tongue, self.now)
+        ):
+            return found
+        return pick.answered(begun, self.past.reply, self.line, self.tongue, self.now)
 
     def change(self) -> Plan | None:
         """What was done last is taken back, done otherwise, or once more."""

@@ -11,7 +11,7 @@ from typing import Any
 from exo.core.engine.reader import Past, Plan, Reader
 from exo.core.plugins import PluginContext
 from exo.core.retrieve.candidates import Candidate
-from exo.tools.assistant import answer, rules, tongue
+from exo.tools.assistant import answer, pick, rules, tongue
 from exo.tools.assistant.commands import Commands
 from exo.tools.assistant.tools import Builtin
 
@@ -31,6 +31,9 @@ class Tongues(Reader):
 
     def plan(self, text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
         return rules.plan(text, now, past)
+
+    def pick(self, text: str, tool: str, sure: float, now: datetime.datetime) -> Plan | None:
+        return pick.pick(text, tool, sure, now)
 
     def about_person(self, text: str, anybody: bool = False) -> str:
         return rules.about_person(text, anybody)

@@ -101,6 +101,11 @@ def parse(text: str, now: datetime.datetime, name: str = "en", twelve: bool = Tr
     return When(at, whole.repeat, rest, frozenset(whole.kinds), whole.values.get("span", 0.0))
 
 
+def named(text: str, name: str) -> bool:
+    """Whether anything of `text` speaks of a time, understood or not."""
+    return bool(_chains(fold(text), language(name)))
+
+
 def _chains(line: str, tongue: Language) -> list[_Chain]:
     chains: list[_Chain] = []
     end = 0

@@ -63,7 +63,7 @@ def test_a_turn_leaves_its_decisions_in_the_record(processes: Any) -> None:
     found = {
         each.body["mechanism"]: each for each in entries if each.kind == "decision" and each.body
     }
-    assert set(found) == {"request.kind", "recall.depth", "said.correction"}
+    assert set(found) == {"request.kind", "request.tool", "recall.depth", "said.correction"}
     for each in found.values():
         assert each.refs == (said.id,) and each.body is not None
         assert "garden" not in str(each.body)
@@ -71,3 +71,46 @@ def test_a_turn_leaves_its_decisions_in_the_record(processes: Any) -> None:
     assert (
         depth is not None and depth["answer"] == "deep" and depth["probabilities"]["deep"] == 900000
     )
+
+
+def said(processes: Any, session: str, text: str) -> str:
+    processes.ask(session, text)
+    words = processes.client.call("session.get", session=session)["messages"][-1]["text"]
+    return str(words)
+
+
+def test_a_decision_names_a_tool_that_runs_through_the_gate_and_asks_where_that_is_wise(
+    processes: Any,
+) -> None:
+    session = processes.session()
+    assert said(processes, session, "the eggs have to cook eight minutes !timer").startswith(
+        "Timer for eggs set: 8 minutes"
+    )
+    assert said(processes, session, "the eggs are done, off with that !cancel timer") == (
+        "Shall I cancel the timer?"
+    )
+    assert said(processes, session, "no thanks") == "All right, I leave it."
+    again = said(processes, session, "the eggs are done, off with that !cancel timer")
+    assert (again, said(processes, session, "yes please")) == (
+        "Shall I cancel the timer?",
+        "Cancelled: eggs.",
+    )
+    # a slot that is missing is asked for alone
+    assert said(processes, session, "keep the clock for the eggs !timer") == "For how long?"
+    assert said(processes, session, "nine minutes").startswith("Timer for eggs set: 9 minutes")
+
+    # what is not of low risk waits for a yes, and then for the gate as ever
+    asked = said(processes, session, "purge my knee !forget")
+    assert asked == "Shall I forget: my knee?"
+    calls = processes.client.call("session.get", session=session)["messages"][-1]
+    assert not calls.get("calls")
+
+    # without the provider it is the language model's, as it was before
+    os.kill(pid := processes.pid("models"), signal.SIGSTOP)
+    try:
+        processes.client.call("config.set", key="decide.providers", value="rules")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    end = processes.ask(processes.session(), "the eggs have to cook eight minutes !timer")
+    assert end["model_called"]
+    processes.client.call("config.set", key="decide.providers", value="local")

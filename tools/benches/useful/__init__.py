@@ -22,7 +22,7 @@ from typing import Any
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.core.engine.engine import Engine
-from exo.core.engine.reader import Plan
+from exo.core.engine.reader import Past, Plan
 from exo.core.engine.sessions import open_database
 from exo.core.protocol import schema
 from exo.core.retrieve.memory import Memory
@@ -31,6 +31,7 @@ from exo.core.router.router import Router
 from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
 from exo.tools.assistant import plugin as assistant
+from exo.tools.assistant.pick import pick
 from exo.tools.assistant.rules import plan
 from exo.tools.assistant.tongue import NAMES, told
 from exo.tools.bench import Figure, Say, machine
@@ -51,6 +52,7 @@ PEERS = (
 )
 SILENCE = 900.0  # seconds: a busy machine reads 120 notes for minutes before the first word
 WORDS = 60  # tokens of a reply, of every way: the answers are short
+YES = {"en": "yes", "de": "ja", "es": "sí"}
 ORDERED = ("command", "note")
 SHY = re.compile(
     r"(?:do|does|did) ?n[o']t (?:know|say|mention|have|contain|specify|provide|state)|not (?:mentioned|stated|"
@@ -85,9 +87,9 @@ class Reply:
 
 @dataclass
 class Results:
-    """`requests`: (row, what was planned, whether that is right)."""
+    """`requests`: (row, what was planned, whether that is right, whether it is after a yes)."""
 
-    requests: list[tuple[dict[str, Any], str, bool]]
+    requests: list[tuple[dict[str, Any], str, bool, bool]]
     replies: dict[str, list[Reply]]
 
 
@@ -100,9 +102,17 @@ def rows(name: str, part: str = "") -> list[dict[str, Any]]:
 # ---- requests ------------------------------------------------------------------------------------------
 
 
-def judge(row: dict[str, Any]) -> tuple[str, bool]:
-    """(what the rules make of a request, whether that is what its label wants)."""
-    made = plan(row["text"], NOW)
+async def planned(made: Engine, text: str) -> Plan:
+    """What the product makes of a request before any language model: the rules, then the decision which tool."""
+    found = plan(text, NOW)
+    if found.calls or found.said or made._loop._decisions is None:
+        return found
+    read = await made._loop._decisions.read("bench", "bench", text)
+    return (read.tool and pick(text, read.tool, read.sure, NOW)) or found
+
+
+def judge(row: dict[str, Any], made: Plan) -> tuple[str, bool]:
+    """(what is made of a request, whether that is what its label wants)."""
     shown = f"{made.calls}{made.said}" or made.kind
     if row["tool"] == "":
         # a courtesy is answered as talk; asking back is the beginning of an order
@@ -113,6 +123,11 @@ def judge(row: dict[str, Any]) -> tuple[str, bool]:
         hit = made.calls[0][0] == "recall" if made.calls else made.kind == "question"
         return shown, hit and row["args"]["query"] in asked.lower()
     return shown, len(made.calls) == 1 and _same(row, *made.calls[0])
+
+
+def follow(text: str, asked: Plan) -> Plan:
+    """What comes of a yes after a question back."""
+    return plan(YES[asked.language], NOW, Past(text, (), asked.said))
 
 
 def _same(row: dict[str, Any], tool: str, args: dict[str, Any]) -> bool:
@@ -217,10 +232,8 @@ async def _bare(router: Router, notes: list[str], text: str) -> str:
     return "".join(said)
 
 
-async def ask(
-    home: Home, say: Say, parts: tuple[str, ...], wanted: tuple[str, ...]
-) -> dict[str, list[Reply]]:
-    """Put the questions of `parts` to the `wanted` ways."""
+async def ask(home: Home, say: Say, parts: tuple[str, ...], wanted: tuple[str, ...]) -> Results:
+    """Put the requests of `parts` to the product, the questions to the `wanted` ways."""
     clock = FakeClock()
     notes = furnish(home, clock)
     asked = [row for row in rows("questions") if row["part"] in parts]
@@ -245,7 +258,14 @@ async def ask(
                 reply = await answer(row["text"])
                 replies[way].append(Reply(row, reply, time.monotonic() - begun))
                 say(f"{way}: {replies[way][-1].verdict}: {row['text']}")
-    return replies
+        made._loop._plan = rules
+        requests = []
+        for row in (row for row in rows("requests") if row["part"] in parts):
+            found = await planned(made, row["text"])
+            agreed = follow(row["text"], found) if found.said else None
+            asked_first = bool(agreed and judge(row, agreed)[1] and row["tool"])
+            requests.append((row, *judge(row, found), asked_first))
+    return Results(requests, replies)
 
 
 def measure(
@@ -256,9 +276,7 @@ def measure(
         home = Home(Path(folder)).make()
         with Supervisor(home, ["models"]) as services:
             services.wait_ready()
-            replies = asyncio.run(ask(home, say, parts, wanted))
-    judged = [(row, *judge(row)) for row in rows("requests") if row["part"] in parts]
-    return Results(judged, replies)
+            return asyncio.run(ask(home, say, parts, wanted))
 
 
 # ---- what came out -------------------------------------------------------------------------------------
@@ -271,11 +289,16 @@ def share(count: int, of: int) -> float:
 def figures(results: Results, part: str) -> dict[str, tuple[float, str]]:
     """name -> (value, aim) of a part."""
     mine = [each for each in results.requests if each[0]["part"] == part]
-    orders = [ok for row, _, ok in mine if row["tool"] and row["kind"] in ORDERED]
-    asks = [ok for row, _, ok in mine if row["tool"] == "recall"]
-    quiet = [ok for row, _, ok in mine if not row["tool"]]
+    orders = [(ok, late) for row, _, ok, late in mine if row["tool"] and row["kind"] in ORDERED]
+    asks = [ok for row, _, ok, _ in mine if row["tool"] == "recall"]
+    quiet = [ok for row, _, ok, _ in mine if not row["tool"]]
+    right = sum(ok for ok, _ in orders)
     found: dict[str, tuple[float, str]] = {
-        "commands right": (share(sum(orders), len(orders)), "0.97"),
+        "commands right": (share(right, len(orders)), "0.97"),
+        "commands right, or right after one yes": (
+            share(sum(ok or late for ok, late in orders), len(orders)),
+            "",
+        ),
         "false triggers": (share(len(quiet) - sum(quiet), len(quiet)), "< 0.01"),
         "requests for recall right": (share(sum(asks), len(asks)), ""),
     }
@@ -311,7 +334,7 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
 
 def misses(results: Results) -> Iterator[str]:
     """Every request and question of `dev` that did not come out right."""
-    for row, shown, ok in results.requests:
+    for row, shown, ok, _ in results.requests:
         if row["part"] == "dev" and not ok:
             yield f"{row['id']} {row['text']} -> {shown} (wanted {row['tool']} {row['args']})"
     for way, replies in results.replies.items():

@@ -1,0 +1,221 @@
+"""What the head `request.tool` learns from: sentences authored for it (seed/tool, one file a language, whose
+braces are filled from lists), the phrasings that the tables of tools/assistant are tested with, and those
+sentences of CLINC150 whose intent is, or is surely not, one of its answers. Owns the formats and the labels.
+
+Invariant: every fifth pattern of a label and language is held out with all that is made of it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from exo.models import heads
+from exo.models.heads import Head
+from exo.models.training.data import SEED, Clinc, Rows
+from exo.models.training.vectors import Vectors
+
+FOLDER = SEED / "tool"
+LANGUAGES = ("en", "de", "es")
+TIMES = 2  # sentences made of a pattern with braces
+NONE = 4000  # sentences of CLINC150 that are no order
+L2 = 5e-6
+EPOCHS = 8
+FOLDS = 4
+THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+HELD = 5  # every fifth pattern is held out
+_SLOT = re.compile(r"\{\w+\}")
+_ALARMS = ("alarm", "wecker", "alarma")
+_SAYINGS = {
+    "volume +": "volume.up",
+    "volume -": "volume.down",
+    "brightness +": "brightness.up",
+    "brightness -": "brightness.down",
+    "mute 1": "mute",
+    "mute 0": "unmute",
+}
+# of an intent of CLINC150, by what stands in the sentence: the first that fits; "": not learnt from
+_BORROWED = {
+    "timer": [
+        (r"\b(?:cancel|stop(?! at)|off(?! in)|kill|end|delete|remove)\b", "cancel"),
+        (r"\b(?:how|left|remain\w*|check|status)\b", "timers"),
+        (r"\b(?:add|more|extend)\b", ""),
+        ("", "timer"),
+    ],
+    "alarm": [(r"\b(?:cancel|turn off|delete|remove|disable)\b", "cancel"), ("", "alarm")],
+    "reminder": [("", "timers")],
+    "reminder_update": [("", "reminder")],
+    "change_volume": [
+        (r"\bmute\b", "mute"),
+        (
+            r"\d|\b(?:max\w*|full|half|one|two|three|four|five|six|seven|eight|nine|ten)\b",
+            "volume.set",
+        ),
+        (r"\b(?:down|lower\w*|decrease|quiet\w*|soft\w*|reduce|less)\b", "volume.down"),
+        (r"\b(?:up|raise|increase|loud\w*|higher|boost|more)\b", "volume.up"),
+        ("", ""),
+    ],
+    "time": [(r" in |zone|\b(?:at|[a-z]st)\b", "none"), ("", "time")],
+    "date": [(r"\b(?:tomorrow|from|in|after|will|next|yesterday|was)\b", "none"), ("", "time")],
+    "repeat": [("", "repeat")],
+    "shopping_list_update": [
+        (r"\b(?:delete|remove|off|cross|away|erase|no longer|if)\b", ""),
+        (r"\b(?:add|put)\b", "note"),
+        ("", ""),
+    ],
+    "todo_list_update": [("", "")],
+    "cancel": [("", "")],
+    "whisper_mode": [("", "")],
+}
+
+
+def authored() -> tuple[Rows, Rows]:
+    """(train, held out) of what was written for this head."""
+    train, held = Rows([], []), Rows([], [])
+    for name in LANGUAGES:
+        lists: dict[str, list[str]] = {}
+        seen: dict[str, int] = defaultdict(int)
+        for label, patterns in _lines(FOLDER / f"{name}.txt"):
+            if label.startswith("{"):
+                lists[label] = patterns
+                continue
+            for pattern in patterns:
+                seen[label] += 1
+                into = held if seen[label] % HELD == 0 else train
+                for text in _filled(pattern, lists, sum(seen.values())):
+                    into.texts.append(text)
+                    into.labels.append(label)
+    known = {text.casefold() for text in train.texts + phrasings().texts}
+    unseen = [at for at, text in enumerate(held.texts) if text.casefold() not in known]
+    return train, Rows([held.texts[at] for at in unseen], [held.labels[at] for at in unseen])
+
+
+def fit(
+    name: str, answers: Sequence[str], clinc: Clinc, vectors: Vectors
+) -> tuple[Head, dict[str, Any]]:
+    """(the head, what is told of it). The temperature is of four folds over what was written for it, the sentences
+    of a pattern in one fold."""
+    own, held = authored()
+    count = len(own.texts)
+    lent, places = borrowed(clinc)
+    random = np.random.default_rng(0)
+    none = np.array([label == "none" for label in lent.labels])
+    kept = np.flatnonzero(~none).tolist() + random.permutation(np.flatnonzero(none))[:NONE].tolist()
+    lent = Rows([lent.texts[at] for at in kept], [lent.labels[at] for at in kept])
+    own += phrasings()
+    sentences = own + own + lent  # ours weigh twice
+
+    def seen(rows: Rows, key: str) -> Any:
+        return heads.features(rows.texts, vectors.of(rows.texts, key), wide=True)
+
+    ours = seen(own, name)
+    borrowed_vectors = vectors.of(clinc.parts["train"].texts, "clinc-train")[
+        [places[at] for at in kept]
+    ]
+    theirs = heads.features(lent.texts, borrowed_vectors, wide=True)
+    x = np.vstack([ours, ours, theirs])
+    y = np.array([answers.index(label) for label in sentences.labels])
+    fold_of = np.arange(len(y)) // (2 * TIMES) % FOLDS  # neighbours are made of one pattern
+    fold_of[len(own.texts) : 2 * len(own.texts)] = fold_of[: len(own.texts)]
+    scores = np.zeros((count, len(answers)), np.float32)
+    for fold in range(FOLDS):
+        out = np.flatnonzero(fold_of[:count] == fold)
+        head = heads.fit(x[fold_of != fold], y[fold_of != fold], len(answers), L2, epochs=EPOCHS)
+        scores[out] = head.scores(x[out])
+    divisor = heads.temperature(scores, y[:count])
+    head = replace(heads.fit(x, y, len(answers), L2, epochs=EPOCHS), temperature=divisor)
+    truth = np.array([answers.index(label) for label in held.labels])
+    sure = heads.softmax(head.scores(seen(held, f"{name}-held")) / divisor)
+    told: dict[str, Any] = {"answers": list(answers), "temperature": divisor, "wide": True}
+    told |= {"authored": len(own.texts), "borrowed": len(lent.texts)}
+    told["held_out"] = {
+        "sentences": len(truth),
+        "accuracy": round(float((sure.argmax(1) == truth).mean()), 4),
+        "ece": round(heads.ece(sure.max(1), sure.argmax(1) == truth), 4),
+        "brier": round(heads.brier(sure, truth), 4),
+    }
+    told["unseen"] = _curve(heads.softmax(scores / divisor), y[:count])
+    return head, told
+
+
+def _curve(sure: Any, truth: Any) -> dict[str, list[float]]:
+    """threshold -> [orders named rightly, orders named wrongly, sentences that are none named one]."""
+    best, none = sure.argmax(1), truth == 0
+    found = {}
+    for threshold in THRESHOLDS:
+        named = (best > 0) & (sure.max(1) > threshold)
+        rates = named & (best == truth), named & (best != truth) & ~none, named & none
+        found[str(threshold)] = [
+            round(float(each.sum() / max(1, of.sum())), 4)
+            for each, of in zip(rates, (~none, ~none, none), strict=True)
+        ]
+    return found
+
+
+def phrasings() -> Rows:
+    """The sentences that the tables are tested with, and the look-alikes of orders."""
+    found = Rows([], [])
+    for text, label in _phrased(FOLDER / "phrasings"):
+        found.texts.append(text)
+        found.labels.append(label)
+    return found
+
+
+def borrowed(clinc: Clinc, part: str = "train") -> tuple[Rows, list[int]]:
+    """(sentences of a part of CLINC150 with their labels here, their places in it)."""
+    found, places = Rows([], []), []
+    for place, (text, intent) in enumerate(
+        zip(clinc.parts[part].texts, clinc.parts[part].labels, strict=True)
+    ):
+        label = next(
+            label for form, label in _BORROWED.get(intent, [("", "none")]) if re.search(form, text)
+        )
+        if label:
+            found.texts.append(text)
+            found.labels.append(label)
+            places.append(place)
+    return found, places
+
+
+def _phrased(folder: Path) -> Iterator[tuple[str, str]]:
+    for cells in _cells(folder / "reminders.txt"):
+        yield cells[0], "alarm" if cells[2] in _ALARMS else "reminder"
+    for cells in _cells(folder / "timers.txt"):
+        yield cells[0], "timer"
+    for cells in _cells(folder / "texts.txt"):
+        yield cells[0], cells[1]
+    for name in ("sayings.txt", "later.txt"):
+        for what, said in _lines(folder / name):
+            label = what.split()[0]
+            if label in ("volume", "brightness", "mute"):
+                label = _SAYINGS.get(what, f"{label}.set")
+            for text in said if label != "device" else ():
+                yield text, label
+    for line in (folder / "none.txt").read_text(encoding="utf-8").splitlines():
+        for text in line.split(" | "):
+            yield text.strip(), "none"
+
+
+def _lines(path: Path) -> Iterator[tuple[str, list[str]]]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        label, mark, texts = line.partition(" = ")
+        if mark and not line.startswith("#"):
+            yield label, [each.strip() for each in texts.split(" | ")]
+
+
+def _cells(path: Path) -> Iterator[list[str]]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        yield [cell.strip().lower() for cell in line.split("|")]
+
+
+def _filled(pattern: str, lists: dict[str, list[str]], place: int) -> Iterator[str]:
+    """The sentences of a pattern: other words of its lists each time, the next pattern other ones still."""
+    for at in range(place, place + 5 * (TIMES if _SLOT.search(pattern) else 1), 5):
+        text = pattern
+        for slot in _SLOT.findall(pattern):
+            text = text.replace(slot, lists[slot][at % len(lists[slot])])
+        yield text

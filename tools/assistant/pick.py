@@ -1,0 +1,268 @@
+"""An order that no form takes, where a decision (`request.tool`) says which tool it wants: its slots are cut from the
+sentence with the same tables and the same grammar of times as those of the forms. Pure; the words are data (pick.toml).
+
+Invariant: what is not sure, not complete or not easily undone is asked about; nothing runs of a sentence that denies,
+asks or tells of what others did."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from exo.core.engine.reader import Call, Plan
+from exo.tools.assistant import rules
+from exo.tools.assistant.tongue import NAMES, Language, fold, language, moment, told
+from exo.tools.assistant.tools import duration
+from exo.tools.assistant.when import named, parse
+
+RUN = 0.85  # of the calibrated probability: above it a complete order runs
+ASK = 0.7  # above it the person is asked first
+DAYS = 30 * 86400  # seconds: the longest timer
+_EDGES = " ,.!?:;-–¿¡"
+_DONE = {
+    "time": ("time", {}),
+    "timers": ("timers", {}),
+    "undo": ("undo", {}),
+    "stop": ("stop", {}),
+    "repeat": ("repeat", {}),
+    "battery": ("device", {"action": "battery"}),
+    "sleep": ("device", {"action": "sleep"}),
+    "mute": ("device", {"action": "mute", "value": 1}),
+    "unmute": ("device", {"action": "mute", "value": 0}),
+    "volume.up": ("device", {"action": "volume", "delta": 10}),
+    "volume.down": ("device", {"action": "volume", "delta": -10}),
+    "brightness.up": ("device", {"action": "brightness", "delta": 10}),
+    "brightness.down": ("device", {"action": "brightness", "delta": -10}),
+}
+_TEXTS = {
+    "note": ("note", "text"),
+    "remember": ("remember", "text"),
+    "forget": ("forget", "id"),
+    "recall": ("recall", "query"),
+}
+
+
+@lru_cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("pick.toml").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Filled:
+    """`call` is whole; without one `missing` names the question for what is not said ("": it is not
+    understood). `facts` are those of the question whether to make the call; `ordered`, whether words of an order
+    stand around the slots."""
+
+    call: Call | None = None
+    missing: str = ""
+    facts: tuple[tuple[str, Any], ...] = ()
+    ordered: bool = True
+
+
+def pick(text: str, tool: str, sure: float, now: datetime.datetime) -> Plan | None:
+    """What to do for an order that wants `tool` with the probability `sure`; None: leave it to the model."""
+    line = " ".join(text.split())
+    data = _data()
+    if sure <= ASK or len(line) > rules.LONGEST:
+        return None
+    missing: list[tuple[str, Language]] = []
+    for tongue in spoken(line):
+        if _vetoed(line, tool, data[tongue.name]):
+            return None
+        filled = fill(line, tool, tongue, now)
+        if filled.call:
+            if sure <= RUN and not filled.ordered:
+                return None
+            if sure > RUN and filled.ordered and tool not in data["careful"]:
+                return Plan("command", [filled.call], language=tongue.name)
+            asks = data[tongue.name]["shall"][tool].format(**dict(filled.facts))
+            return Plan("command", said=asks, language=tongue.name)
+        missing.append((filled.missing, tongue))
+    if sure <= RUN or not all(slot for slot, _ in missing):
+        return None
+    slot, tongue = missing[0]
+    return Plan("command", said=tongue.say[slot], language=tongue.name)
+
+
+def _vetoed(line: str, tool: str, words: dict[str, Any]) -> bool:
+    """Whether a sentence denies, asks or tells what `tool` would do."""
+    low, data = fold(line).strip(_EDGES), _data()
+    tells = tool not in data["telling"] and re.search(words["tells"], low)
+    tells = tells or re.search(words["talks"], low)
+    if tool in data["own"] and re.search(rf"\b(?:{words['elsewhere']})\b", low):
+        return True
+    return bool(tells or tool in data["setting"] and re.search(words["denies"], low))
+
+
+def answered(
+    said: str, reply: str, line: str, tongue: Language, now: datetime.datetime
+) -> Plan | None:
+    """The plan for `line` after `reply` asked whether to do what `said` wants, or for a slot of it."""
+    data, low = _data()[tongue.name], fold(line).strip(_EDGES)
+    if reply == tongue.say["how_long"]:
+        return _whole(fill(f"{said} {line}", "timer", tongue, now), tongue)
+    if reply == tongue.say["when"]:
+        return _whole(fill(f"{said} {line}", "reminder", tongue, now), tongue)
+    for tool, form in data["shall"].items():
+        asked = ".*".join(map(re.escape, re.split(r"\{\w+\}", form)))
+        if re.fullmatch(asked, reply):
+            if re.fullmatch(data["yes"], low):
+                return _whole(fill(" ".join(said.split()), tool, tongue, now), tongue)
+            if re.fullmatch(data["no"], low):
+                return Plan("command", said=data["left_alone"], language=tongue.name)
+    return None
+
+
+def _whole(filled: Filled, tongue: Language) -> Plan | None:
+    return Plan("command", [filled.call], language=tongue.name) if filled.call else None
+
+
+def spoken(line: str) -> Sequence[Language]:
+    """The languages that `line` may be in, the likeliest alone where its words tell it."""
+    words = re.findall(r"[\w']+", fold(line))
+    counts = {
+        name: sum(word in known for word in words)
+        for name in NAMES
+        for known in [set(_data()[name]["words"].split())]
+    }
+    most = max(counts.values())
+    return [language(name) for name in NAMES if counts[name] == most]
+
+
+def fill(line: str, tool: str, tongue: Language, now: datetime.datetime) -> Filled:
+    """The call of `tool` with the slots that `line` has."""
+    low = fold(line)
+    data = _data()[tongue.name]
+    if tool in _DONE:
+        name, args = _DONE[tool]
+        if (
+            tool.endswith((".up", ".down"))
+            and (value := _value(low, tongue, data["to"])) is not None
+        ):
+            name, args = "device", {"action": tool.partition(".")[0], "value": value}
+        return Filled((name, dict(args)))
+    if tool in ("volume.set", "brightness.set"):
+        value = _value(low, tongue)
+        action = {"action": tool.partition(".")[0], "value": value}
+        return Filled() if value is None else Filled(("device", action), facts=(("value", value),))
+    if tool == "cancel":
+        return _cancel(low, tongue, data)
+    if tool in ("timer", "add_time"):
+        return _span(line, low, tool, tongue, data)
+    if tool in ("alarm", "reminder"):
+        return _reminder(line, tool, tongue, data, now)
+    if tool in _TEXTS:
+        text, cut = stripped(line, data[tool])
+        if not text or not cut and not (tool == "note" and re.search(data["list"], low)):
+            return Filled()
+        if tool == "remember":
+            text = text[:1].upper() + text[1:]
+        name, key = _TEXTS[tool]
+        return Filled((name, {key: text}), facts=(("text", text),))
+    return Filled()
+
+
+def stripped(line: str, forms: Sequence[str]) -> tuple[str, bool]:
+    """(`line` without what the forms find at its head and its end, whether there was any)."""
+    text, cut, changed = line.strip(_EDGES), False, True
+    while changed:
+        changed = False
+        for form in forms:
+            low = fold(text)
+            found = re.match(rf"(?:{form})(?!\w)", low)
+            if found is None or not found.end():
+                ends = [
+                    each
+                    for each in re.finditer(rf"(?<!\w)(?:{form})", low)
+                    if each.end() == len(low)
+                ]
+                found = ends[0] if ends and ends[0].start() < len(low) else None
+            if found and found.end() > found.start():
+                text = f"{text[: found.start()]} {text[found.end() :]}".strip(_EDGES)
+                cut = changed = True
+    lead = re.match(r"(?:that|to|about|of|dass|daran|que|de|wegen)\b ?", fold(text))
+    text = text[lead.end() :] if lead else text
+    return text.strip(_EDGES), cut
+
+
+def _span(line: str, low: str, tool: str, tongue: Language, data: dict[str, Any]) -> Filled:
+    spans = [found.span() for found in tongue.pattern("{span}").finditer(low)]
+    if not spans:
+        return (
+            Filled(missing="how_long")
+            if tool == "timer" and not re.search(r"\d", low)
+            else Filled()
+        )
+    (start, end), *others = spans
+    seconds = tongue.seconds(low[start:end])
+    if others or not 1 <= seconds <= DAYS:
+        return Filled()
+    facts: tuple[tuple[str, Any], ...] = (("span", duration(seconds, tongue.name)),)
+    if tool == "add_time":
+        return Filled(("add_time", {"seconds": rules.timer_args(seconds)["seconds"]}), facts=facts)
+    left = f"{low[:start]}{' ' * (end - start)}{low[end:]}"
+    label = ""
+    for form in data["label"]:
+        if (found := re.search(form, left)) and found["label"] not in data["words"].split():
+            label = line[slice(*found.span("label"))]
+            break
+    shown = told(tongue.name, "label", label=label) if label else ""
+    return Filled(("timer", rules.timer_args(seconds, label)), facts=(*facts, ("label", shown)))
+
+
+def _reminder(
+    line: str, tool: str, tongue: Language, data: dict[str, Any], now: datetime.datetime
+) -> Filled:
+    wakes = tool == "alarm"
+    when = parse(line, now, tongue.name, twelve=not wakes)
+    if when is None:
+        return Filled() if named(line, tongue.name) else Filled(missing="when")
+    text, cut = stripped(when.rest, data["strip"])
+    if wakes or not text and re.search(data["wake"], fold(line)):
+        text, tool = tongue.say["alarm"], "alarm"
+    if not text or text.isdigit():
+        return Filled()
+    call = rules.reminder_call(when, text)
+    if tool == "alarm" and when.parts == {"span"} and when.seconds <= DAYS:
+        call = "timer", rules.timer_args(when.seconds, text)
+    at = when.at if when.at.tzinfo else when.at.replace(tzinfo=now.tzinfo)
+    facts = moment(at, tongue.name, when.repeat) | {"text": text}
+    return Filled(call, facts=tuple(facts.items()), ordered=wakes or cut)
+
+
+def _cancel(low: str, tongue: Language, data: dict[str, Any]) -> Filled:
+    kinds = [
+        what
+        for what, words in (("timer", data["timers"]), ("reminder", data["alarms"]))
+        if re.search(rf"\b(?:{words})\b", low)
+    ]
+    if not kinds:
+        return Filled()
+    args = {"what": kinds[0]} | (
+        {"which": "all"} if re.search(rf"\b(?:{data['all']})\b", low) else {}
+    )
+    return Filled(("cancel", args), facts=(("what", data["what"][kinds[0]]),))
+
+
+def _value(low: str, tongue: Language, after: str = "") -> int | None:
+    """Of a hundred: the one level that is said, or that is said `after` such a word; None for none, or several."""
+    low = re.sub(r"\b(?:out )?(?:of|von|de) (?:ten|10|zehn|diez)\b", "", low)
+    before = rf"(?<!\w){after} " if after else r"(?<!\w)"
+    form = tongue.form(
+        r"(?:{number}(?P<percent> ?(?:%|percent|per cent|prozent|por ?ciento))?|{level})"
+    )
+    found = []
+    for each in re.finditer(rf"{before}{form}(?!\w)", low):
+        number, level = each["number"], each["level"]
+        if level:
+            found.append(tongue.value("level", level))
+        elif number[0].isdigit() or tongue.value("number", number) > 1:
+            value = tongue.value("number", number)
+            found.append(value if each["percent"] or value > 10 else value * 10)
+    return min(100, round(found[0])) if len(set(found)) == 1 else None
