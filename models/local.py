@@ -211,6 +211,8 @@ class LocalBackend:
                 if "main" in row.roles:
                     windows = _windows(self._window, row)
                     data |= {"context_window": windows[role == "aux"], "tools": row.tools}
+                    answers = self.catalog.resolve(role) is row  # of the rows that could
+                    data["small"] = answers and row.tools == "forced"
                 out.append(data)
         head = {
             "object": "model",

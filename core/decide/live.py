@@ -26,10 +26,10 @@ PATIENCE = 60.0  # seconds a person may name at the command line
 
 @dataclass(frozen=True)
 class Read:
-    """A question about the person; one on which much of what is known bears; the tool that is wanted ("":
-    none is) and how sure that is, 0 to 1."""
+    """The kind of request ("": nobody is sure); whether much of what is known bears on it; the tool that is
+    wanted ("": none is) and how sure that is, 0 to 1."""
 
-    question: bool = False
+    kind: str = ""
     deep: bool = False
     tool: str = ""
     sure: float = 0.0
@@ -55,7 +55,7 @@ class Decisions:
             kind, depth, tool = (found[each.name] for each in READ[:3])
             named = "" if tool.answer == "none" else tool.answer
             sure = tool.probabilities.get(named, 0) / MILLION
-            return Read(kind.answer == "question", depth.answer == "deep", named, sure)
+            return Read(kind.answer, depth.answer == "deep", named, sure)
         return Read()
 
     async def pre_tool_call(

@@ -23,7 +23,7 @@ from exo.core.engine.actions import Actions, Approvals
 from exo.core.engine.erase import erase
 from exo.core.engine.loop import Loop, Rules, Turn
 from exo.core.engine.offers import Offers
-from exo.core.engine.reader import Past, Plan, Reader, past
+from exo.core.engine.reader import Past, Reader, past
 from exo.core.engine.sessions import Sessions, Waiting, check_count, check_id, lost, new_id, spoken
 from exo.core.engine.titles import word
 from exo.core.gate.gate import Gate
@@ -116,8 +116,8 @@ class Engine(Offers):
                 self.tools, self._registry.hooks, self._approvals, gate, self._spent, self._tell
             ),
             self._slots,
-            self._plan,
-            self._pick,
+            self._reader,
+            clock.local,
             self.context,
             opening(prompts),
             rules,
@@ -398,7 +398,7 @@ class Engine(Offers):
             self._loop.accept(turn, message)
             self._run(turn)
             return schema.TurnSendResult(True, turn.id)
-        if [name for name, _ in self._plan(text, None).calls] == ["stop"]:
+        if [name for name, _ in self._reader().plan(text, self._clock.local()).calls] == ["stop"]:
             running.interrupt()
             mode = "queue"
         if mode not in ("steer", "queue"):
@@ -437,12 +437,6 @@ class Engine(Offers):
         by = body.by or "client"
         self._approvals.respond(body.request, body.choice, by, body.via or "")
         return schema.Nothing()
-
-    def _plan(self, text: str, past: Past | None) -> Plan:
-        return self._reader().plan(text, self._clock.local(), past)
-
-    def _pick(self, text: str, tool: str, sure: float) -> Plan | None:
-        return self._reader().pick(text, tool, sure, self._clock.local())
 
     def _reader(self) -> Reader:
         found = self._registry.slots.get("reader")

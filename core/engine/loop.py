@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import json
 import sys
 import traceback
@@ -20,11 +21,11 @@ from typing import Any, Literal
 from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError, StorageError
 from exo.core.context.builder import shorten
 from exo.core.context.engine import ContextEngine
-from exo.core.decide.live import Decisions
+from exo.core.decide.live import Decisions, Read
 from exo.core.engine.actions import Actions
 from exo.core.engine.calls import read_calls
 from exo.core.engine.deltas import Joiner
-from exo.core.engine.reader import Past, Plan, past
+from exo.core.engine.reader import Plan, Reader, past
 from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, title_of
 from exo.core.plugins.slots import Remembered, Slots
 from exo.core.protocol import schema
@@ -95,8 +96,8 @@ class Loop:
     _model: Model
     _actions: Actions
     _slots: Slots
-    _plan: Callable[[str, Past | None], Plan]
-    _pick: Callable[[str, str, float], Plan | None]
+    _reader: Callable[[], Reader]
+    _now: Callable[[], datetime.datetime]
     _context: ContextEngine
     _opening: list[dict[str, Any]]
     _rules: Rules
@@ -144,7 +145,8 @@ class Loop:
 
     async def _answer(self, turn: Turn) -> StopReason:
         before = past(self._sessions.messages(turn.session))
-        plan = self._plan(turn.text, before)
+        reader, found = self._reader(), Read()
+        plan = reader.plan(turn.text, self._now(), before)
         turn.kind, calls = plan.kind, [Call(new_id(), *each) for each in plan.calls]
         if await self._did(turn, plan, calls):
             return "end"
@@ -155,12 +157,13 @@ class Loop:
         else:  # both want the same vector: side by side they cost little more than one
             read = self._decisions.read(turn.session, turn.id, turn.text)
             found, turn.recalled = await asyncio.gather(read, recall)
-            if found.tool and (picked := self._pick(turn.text, found.tool, found.sure)):
+            named = (found.tool, found.sure, self._now())
+            if found.tool and (picked := reader.pick(turn.text, *named)):
                 calls = [Call(new_id(), *each) for each in picked.calls]
                 low = all(self._actions.tools.risk(call) == "low" for call in calls)
                 if low and await self._did(turn, picked, calls):
                     return "end"
-            turn.kind = "question" if found.question else plan.kind
+            turn.kind = "question" if found.kind == "question" else plan.kind
             if found.deep:
                 turn.recalled = await self._slots.recall(turn.session, query, found.deep)
         answer, nothing = turn.recalled.answer, turn.recalled.nothing
@@ -168,6 +171,9 @@ class Loop:
             answer, turn.recalled = nothing, Remembered()
         if answer and turn.kind == "question":
             self._store(turn, Message(new_id(), "assistant", answer))
+            return "end"
+        instead = reader.instead(turn.text, found.kind)
+        if instead and await self._small() and await self._did(turn, instead, []):
             return "end"
         code, why = "rounds", f"stopped after {self._rules.rounds} rounds of tools"
         for _ in range(self._rules.rounds):
@@ -192,6 +198,12 @@ class Loop:
                 break
         self._hub.publish(turn.session, Notice("warning", code, why))
         return "rounds"
+
+    async def _small(self) -> bool:
+        """Whether the model that would answer is too small to be trusted with more than words."""
+        with contextlib.suppress(ModelError):
+            return await self._model.small("main")
+        return False
 
     async def _did(self, turn: Turn, plan: Plan, calls: list[Call]) -> bool:
         """Make the calls of a plan, or say what it says; False where it has neither."""

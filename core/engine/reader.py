@@ -54,6 +54,11 @@ class Reader:
         an answer of `request.tool`; None: leave it to the model."""
         return None
 
+    def instead(self, text: str, kind: str) -> Plan | None:
+        """What is said to a request of this kind, an answer of `request.kind`, where a small model would only
+        make something up; None: its reply is as good as any."""
+        return None
+
     def about_person(self, text: str, anybody: bool = False) -> str:
         """The language of a question about the person, or with `anybody` about whomever; "" for none."""
         return ""

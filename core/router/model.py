@@ -84,3 +84,7 @@ class Model(Protocol):
 
     def local(self, role: str) -> bool:
         """Whether the role is answered by the model server of this machine."""
+
+    async def small(self, role: str) -> bool:
+        """Whether a model of this machine answers that is not to be trusted with more than words. Raises
+        ModelError."""

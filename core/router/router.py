@@ -114,6 +114,13 @@ class Router:
         _, transport, _, _ = self._first(role)
         return transport is not None and transport.provider.prefix_cache
 
+    async def small(self, role: str) -> bool:
+        _, transport, _, key = self._first(role)
+        if transport is None or not transport.provider.prefix_cache:
+            return False
+        rows = (await transport.ask("GET", "/models", key)).get("data") or ()
+        return any(row.get("small") and row.get("role") == role for row in rows)
+
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         """Servers of one's own are asked what they have; for the others the catalog's rows stand, if
         there is a key. A server that does not answer has no rows."""

@@ -107,6 +107,9 @@ class ScriptedModel:
     def local(self, role: str) -> bool:
         return True
 
+    async def small(self, role: str) -> bool:
+        return False
+
 
 class FaultyLink:
     """A SQLite connection whose disk fills up: at the n-th write, or from the n-th on."""

@@ -11,7 +11,7 @@ from typing import Any
 from exo.core.engine.reader import Past, Plan, Reader
 from exo.core.plugins import PluginContext
 from exo.core.retrieve.candidates import Candidate
-from exo.tools.assistant import answer, pick, rules, tongue
+from exo.tools.assistant import answer, pick, rules, talk, tongue
 from exo.tools.assistant.commands import Commands
 from exo.tools.assistant.tools import Builtin
 
@@ -34,6 +34,9 @@ class Tongues(Reader):
 
     def pick(self, text: str, tool: str, sure: float, now: datetime.datetime) -> Plan | None:
         return pick.pick(text, tool, sure, now)
+
+    def instead(self, text: str, kind: str) -> Plan | None:
+        return talk.instead(text, kind)
 
     def about_person(self, text: str, anybody: bool = False) -> str:
         return rules.about_person(text, anybody)

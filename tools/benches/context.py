@@ -48,6 +48,9 @@ class _NoModel:
     def local(self, role: str) -> bool:
         return True
 
+    async def small(self, role: str) -> bool:
+        return False
+
 
 class _Talk:
     """A session that grows."""
