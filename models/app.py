@@ -62,8 +62,11 @@ async def _serve(home: Home, fake: bool) -> None:
             f"exo-models: serving on {home.models_socket}, process {os.getpid()}", file=sys.stderr
         )
         life = asyncio.create_task(systemd.live())
+        ready = asyncio.create_task(backend.warm())  # else the first decisions come too late
         await stop.wait()
         life.cancel()
+        ready.cancel()
+        await asyncio.gather(ready, return_exceptions=True)
     finally:
         systemd.tell("STOPPING=1")
         await server.close()

@@ -125,6 +125,10 @@ class Backend(Protocol):
         """(samples a second, raw signed 16-bit mono piece by piece)."""
         ...
 
+    async def warm(self) -> None:
+        """Load what each message needs, once, before it is asked for; what fails is told to who asks."""
+        ...
+
     def models(self) -> list[dict[str, Any]]:
         """The rows of GET /v1/models."""
         ...

@@ -145,6 +145,9 @@ class FakeBackend:
     async def speak(self, request: SpeechRequest) -> tuple[int, AsyncIterator[bytes]]:
         return RATE, _tone(request.text)
 
+    async def warm(self) -> None:
+        pass
+
     def models(self) -> list[dict[str, Any]]:
         roles = ("main", "aux", "embedding", "transcription", "activity", "speech")
         head = {"object": "model", "loaded": True, "ram_mb": 0}

@@ -154,6 +154,11 @@ class LocalBackend:
             vectors += (await self.embed(decider.trunk, part))[0]
         return await asyncio.to_thread(decider.fit, request, vectors)
 
+    async def warm(self) -> None:
+        with contextlib.suppress(ExoError):  # whoever asks for it is told
+            trunk = (await self._decider()).trunk
+            await self.embed(trunk, ["ready"])
+
     async def _decider(self) -> Decider:
         if self._decides is None:
             self._decides = await asyncio.to_thread(Decider, self._home.cache / "decide")
