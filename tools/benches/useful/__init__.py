@@ -115,7 +115,8 @@ def judge(row: dict[str, Any], made: Plan) -> tuple[str, bool]:
     """(what is made of a request, whether that is what its label wants)."""
     shown = f"{made.calls}{made.said}" or made.kind
     if row["tool"] == "":
-        return shown, not made.calls and not made.said
+        # a courtesy is answered as talk; asking back is the beginning of an order
+        return shown, not made.calls and (not made.said or made.kind == "chat")
     if row["tool"] == "recall":
         asked = made.calls[0][1].get("query", "") if made.calls else row["text"]
         # every question that is no command is put to recall before any model
