@@ -25,7 +25,7 @@ RUN = 0.85  # of the calibrated probability: above it a complete order runs
 ASK = 0.7  # above it the person is asked first
 DAYS = 30 * 86400  # seconds: the longest timer
 _EDGES = " ,.!?:;-–¿¡"
-_DONE = {
+_DONE: dict[str, Call] = {
     "time": ("time", {}),
     "timers": ("timers", {}),
     "undo": ("undo", {}),
@@ -213,7 +213,9 @@ def _span(line: str, low: str, tool: str, tongue: Language, data: dict[str, Any]
             label = line[slice(*found.span("label"))]
             break
     shown = told(tongue.name, "label", label=label) if label else ""
-    return Filled(("timer", rules.timer_args(seconds, label)), facts=(*facts, ("label", shown)))
+    call = "timer", rules.timer_args(seconds, label)
+    ordered = bool(re.search(rf"(?<!\w)(?:{data['counts']})", low))
+    return Filled(call, facts=(*facts, ("label", shown)), ordered=ordered)
 
 
 def _reminder(
