@@ -21,6 +21,8 @@ _TABLE: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("talk.toml").read_text(encoding="utf-8")
 )
 
+INSTEAD = frozenset(said for each in _TABLE.values() for said in each["instead"].values())
+
 
 def answer(line: str) -> Plan | None:
     """The plan for a sentence that is answered the same every time; None for any other."""

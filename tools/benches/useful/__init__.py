@@ -22,7 +22,7 @@ from typing import Any
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.core.engine.engine import Engine
-from exo.core.engine.reader import Past, Plan
+from exo.core.engine.reader import Past, Plan, Reader
 from exo.core.engine.sessions import open_database
 from exo.core.protocol import schema
 from exo.core.retrieve.memory import Memory
@@ -33,6 +33,7 @@ from exo.core.services import Supervisor
 from exo.tools.assistant import plugin as assistant
 from exo.tools.assistant.pick import pick
 from exo.tools.assistant.rules import plan
+from exo.tools.assistant.talk import INSTEAD
 from exo.tools.assistant.tongue import NAMES, told
 from exo.tools.bench import Figure, Say, machine
 from exo.tools.benches.quality import MiniLM
@@ -42,6 +43,7 @@ FOLDER = Path(__file__).parent
 REPORT = FOLDER / "REPORT.md"
 NOW = datetime.datetime(2026, 3, 4, 10, 20, tzinfo=datetime.UTC)
 PARTS = ("dev", "held-out")
+FRESH = "fresh"  # another author's person, requests and questions, in a folder of that name
 WAYS = {
     "product": "the whole product, each question in a session of its own",
     "no decisions": "the product without rules, answers from beliefs and abstaining: recall, then the model",
@@ -78,9 +80,11 @@ class Reply:
     @property
     def verdict(self) -> str:
         low = self.text.lower()
-        if any(told(name, "nothing") in self.text for name in NAMES) or SHY.search(low):
+        shy = any(told(name, "nothing") in self.text for name in NAMES) or SHY.search(low)
+        if shy or self.text in INSTEAD:
             return "abstained"
-        right = any(each in low for each in self.row["answers"])
+        answers = [*self.row["answers"], *self.row.get("answers_also", ())]
+        right = any(each in low for each in answers)
         mixed = any(each in low for each in self.row["wrong"])
         return "right" if right and not mixed else "mixed" if right else "wrong"
 
@@ -94,9 +98,10 @@ class Results:
 
 
 def rows(name: str, part: str = "") -> list[dict[str, Any]]:
-    """The rows of a file, of a part ("": all)."""
-    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if part in ("", row.get("part", ""))]
+    """The rows of a file, of a part; the notes of dev and held-out are the same."""
+    folder = FOLDER / FRESH if part == FRESH else FOLDER
+    lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row.get("part", part) == part]
 
 
 # ---- requests ------------------------------------------------------------------------------------------
@@ -168,12 +173,19 @@ def _device(action: str, value: int | None = None, delta: int = 0) -> tuple[str,
     return action, {}
 
 
+class Undecided(Reader):
+    """Takes everything for talk."""
+
+    def plan(self, text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
+        return Plan("chat")
+
+
 # ---- questions -----------------------------------------------------------------------------------------
 
 
-def furnish(home: Home, clock: FakeClock) -> list[str]:
+def furnish(home: Home, clock: FakeClock, part: str) -> list[str]:
     """Tell the notes to a store, each at its date; returns them as lines."""
-    model, told_ = MiniLM(), rows("person")
+    model, told_ = MiniLM(), rows("person", part)
     model.embed(["x"])
     memory = Memory(home, clock, model)
     memory.store.init({})
@@ -235,8 +247,8 @@ async def _bare(router: Router, notes: list[str], text: str) -> str:
 async def ask(home: Home, say: Say, parts: tuple[str, ...], wanted: tuple[str, ...]) -> Results:
     """Put the requests of `parts` to the product, the questions to the `wanted` ways."""
     clock = FakeClock()
-    notes = furnish(home, clock)
-    asked = [row for row in rows("questions") if row["part"] in parts]
+    notes = furnish(home, clock, parts[0])
+    asked = [row for part in parts for row in rows("questions", part)]
     replies: dict[str, list[Reply]] = {way: [] for way in wanted}
     async with engine(home, clock) as (made, hub, router):
 
@@ -248,19 +260,19 @@ async def ask(home: Home, say: Say, parts: tuple[str, ...], wanted: tuple[str, .
 
         ways: dict[str, Callable[[str], Any]] = {"product": product, "no decisions": product}
         ways["bare model"] = bare
-        rules = made._loop._plan
+        reader = made._loop._reader
         for way in wanted:
             answer = ways[way]
-            made._loop._plan = (lambda text, past: Plan("chat")) if way == "no decisions" else rules
+            made._loop._reader = Undecided if way == "no decisions" else reader
             await answer("Hello.")  # load the model
             for row in asked if way == "product" else asked[::PEERS]:
                 begun = time.monotonic()
                 reply = await answer(row["text"])
                 replies[way].append(Reply(row, reply, time.monotonic() - begun))
                 say(f"{way}: {replies[way][-1].verdict}: {row['text']}")
-        made._loop._plan = rules
+        made._loop._reader = reader
         requests = []
-        for row in (row for row in rows("requests") if row["part"] in parts):
+        for row in (row for part in parts for row in rows("requests", part)):
             found = await planned(made, row["text"])
             agreed = follow(row["text"], found) if found.said else None
             asked_first = bool(agreed and judge(row, agreed)[1] and row["tool"])
@@ -359,6 +371,7 @@ def report(results: Results) -> str:
 
 def main(arguments: list[str]) -> int:
     parts = tuple(each for each in PARTS if each in arguments) or PARTS
+    parts = (FRESH,) if FRESH in arguments else parts
     wanted = tuple(way for way in WAYS if way in arguments) or tuple(WAYS)
     results = measure(lambda text: print(text, file=sys.stderr), parts, wanted)
     for part in parts:
