@@ -1,7 +1,7 @@
 """Every setting there is, as one table, settings.toml. A setting has a default that works with no file.
 
 A value comes from, in this order: the environment (`EXO_` and the name in capitals, dots as
-underscores), `state/settings.toml`, the default; `Settings.origin` says which."""
+underscores), an artifact, `state/settings.toml`, the default; `Settings.origin` says which."""
 
 from __future__ import annotations
 
@@ -45,16 +45,17 @@ BY_NAME = {row.name: row for row in TABLE}
 
 @dataclass
 class Settings:
-    """The settings of one home. `get` never fails for a name in TABLE."""
+    """The settings of one home, and what an artifact makes of them. `origin` never fails for a name in TABLE."""
 
     path: Path
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     saved: dict[str, Value] = field(default_factory=dict)
+    made: Mapping[str, Value] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Settings:
         """Read `path`; absent is fine. Raises SettingError for a file that does not parse."""
-        saved = {name: parse(name, each, str(path)) for name, each in _flat(read_toml(path))}
+        saved = {name: parse(name, each, str(path)) for name, each in flat(read_toml(path))}
         return cls(path, environ, saved)
 
     def origin(self, name: str) -> tuple[Value, str]:
@@ -63,6 +64,8 @@ class Settings:
         variable = "EXO_" + name.upper().replace(".", "_")
         if variable in self.environ:
             return parse(name, self.environ[variable], variable), variable
+        if name in self.made:
+            return self.made[name], "artifact settings/context"
         if name in self.saved:
             return self.saved[name], str(self.path)
         return row.default, "default"
@@ -102,13 +105,12 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def parse(name: str, value: object, source: str) -> Value:
     """Return `value` in the setting's type. Raises SettingError naming `source`."""
-    row = _row(name)
+    row, where = _row(name), f"{value!r:.80} from {source}"
     try:
         result = _convert(type(row.default), value)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         kind = type(row.default).__name__
-        raise SettingError(f"setting {name}", f"{value!r} from {source} is no {kind}") from error
-    where = f"{value!r} from {source}"
+        raise SettingError(f"setting {name}", f"{where} is no {kind}") from error
     if row.choices and result not in row.choices:
         raise SettingError(f"setting {name}", where, f"use one of {row.choices}")
     if not isinstance(result, str) and not row.low <= result <= row.high:
@@ -127,11 +129,11 @@ def _convert(kind: type[Value], value: object) -> Value:
     return kind(value)
 
 
-def _flat(table: dict[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+def flat(table: dict[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     """TOML reads `voice.backend = ...` as a table in a table; a setting's name is the whole path."""
     for key, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from flat(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 

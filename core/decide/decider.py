@@ -2,7 +2,7 @@
 time-outs, the calibration and what the record is told; knows no model.
 
 Invariant: `decide` raises for a setting alone, never for a provider, and waits for each no longer than its time-out; what it
-answers is never less careful than what the rules said."""
+answers is never less careful than what the rules said, nor, whatever threshold an artifact makes, than without it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from exo.core.base.errors import ExoError
 from exo.core.decide.calibration import Calibration
 from exo.core.decide.providers import LONGEST, Answers, Provider
 from exo.core.decide.question import MECHANISMS, MILLION, Decision, Mechanism, per_million
+from exo.core.substrate.executor import threshold
 
 Record = Callable[[dict[str, Any]], None]
+Held = Callable[[str], Mapping[str, str]]  # the artifacts that hold for a session
 
 
 class Decider:
@@ -25,9 +27,14 @@ class Decider:
     text: whoever writes them down makes hashes of those."""
 
     def __init__(
-        self, providers: Callable[[], Sequence[Provider]], calibration: Calibration, record: Record
+        self,
+        providers: Callable[[], Sequence[Provider]],
+        calibration: Calibration,
+        record: Record,
+        held: Held = lambda session: {},
     ) -> None:
         self._providers, self._calibration, self._record = providers, calibration, record
+        self._held = held
 
     async def decide(
         self, mechanism: Mechanism, state: str, ruled: str = "", patience: float = 0, **about: Any
@@ -49,6 +56,7 @@ class Decider:
         nobody waits for the answer: only then are slow providers asked. `about` goes into the record."""
         ruled, begun, state = ruled or {}, time.monotonic(), state[:LONGEST]
         found: dict[str, Decision] = {}
+        held = self._held(about.get("session", ""))
         for each in mechanisms:
             said = ruled.get(each.name, "")
             if said and (said not in each.careful or said == each.careful[-1]):
@@ -65,7 +73,8 @@ class Decider:
             }
             answers = await _asked(provider, state, open_, patience) if open_ else {}
             for name, raw in answers.items():
-                found[name] = self._judged(open_[name], raw, provider.name)
+                told = ruled.get(name, ""), threshold(held, open_[name])
+                found[name] = self._judged(open_[name], raw, provider.name, *told)
         spent = round((time.monotonic() - begun) * 1000)
         for each in mechanisms:
             one = found.get(each.name) or _nobody(each)
@@ -76,10 +85,13 @@ class Decider:
             self._record({**about, **vars(one)})
         return found
 
-    def _judged(self, mechanism: Mechanism, raw: Mapping[str, float], provider: str) -> Decision:
+    def _judged(
+        self, mechanism: Mechanism, raw: Mapping[str, float], provider: str, said: str, made: float
+    ) -> Decision:
         sure = self._calibration.apply(provider, mechanism.name, raw)
         best = max(sure, key=sure.__getitem__)
-        counts = per_million(sure), sure[best] <= mechanism.threshold, provider
+        unsure = sure[best] <= mechanism.least(said, best, made)
+        counts = per_million(sure), unsure, provider
         return Decision(best, *counts, raw=per_million(raw))
 
 

@@ -64,6 +64,15 @@ class Mechanism:
             return max(ruled, answer, key=self.careful.index)
         return ruled or answer
 
+    def least(self, ruled: str, answer: str, made: float) -> float:
+        """The threshold of `answer` where an artifact makes it `made`: for one that is more careful than what is
+        done without it never above the built-in one, for one that is less so never below."""
+        order, without = ["", *self.careful], ruled or self.safe
+        if answer not in self.careful or without not in order:
+            return made
+        tighter = order.index(answer) >= order.index(without)
+        return (min if tighter else max)(made, self.threshold)
+
 
 @dataclass(frozen=True)
 class Decision:

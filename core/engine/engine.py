@@ -89,7 +89,7 @@ class Engine(Offers):
         self._registry.commands["plugins"] = about
         cancel = PluginCommand("cancel", "Take a timer or reminder back.", self._cancel_command)
         self._registry.commands["cancel"] = cancel
-        self._slots = Slots(self._registry, hook_time)
+        self._slots = Slots(self._registry, hook_time, self.sessions.as_of)
         self._results = database.path.parent / "results"
         wait = settings.number("approval.timeout")
         self._approvals = Approvals(database, hub, self.sessions.outbox, wait)
@@ -102,7 +102,9 @@ class Engine(Offers):
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
-        self.context = ContextEngine(database, hub, model, settings, clock, lambda: local("aux"))
+        self.context = ContextEngine(
+            database, hub, model, self.settings_of, clock, lambda: local("aux")
+        )
         rules = Rules(
             settings.count("turn.rounds"),
             settings.count("turn.retries"),
@@ -157,8 +159,11 @@ class Engine(Offers):
             lambda: providers(self._settings, home.models_socket) if home else [],
             Calibration(home.cache / "decide" if home else None),
             record if home else lambda facts: None,
+            self._slots.held,
         )
-        found = Decisions(decider, lambda id_: self._turns[id_].id if id_ in self._turns else "")
+        found = Decisions(
+            decider, lambda id_: getattr(self._turns.get(id_), "id", ""), self._slots.learn
+        )
         self.plugins.builtin("decide", found.register)
         return found
 
@@ -212,7 +217,7 @@ class Engine(Offers):
         if good is not None:
             self.sessions.good_at, self.plugins.only = good.ts, set(good.plugins)
             when = self._clock.local(good.ts)
-            why = "starts failed: plugins, tools and prompts are those of"
+            why = "starts failed: plugins, tools, prompts and thresholds are those of"
             self._tell("guard", f"{MOST} {why} {when:%Y-%m-%d %H:%M %Z}; `exo doctor` says more")
         self._approvals.close_lost()
         for session, turn in self.sessions.left_running():
@@ -371,6 +376,7 @@ class Engine(Offers):
     async def _prefill(self, session: str) -> None:
         await self.plugins.ready()
         try:
+            await self._slots.learn(session)
             request = await self._loop.request(session, wait=False)
             await self._model.prefill("main", request)
         except ExoError:

@@ -199,11 +199,15 @@ class Sessions:
         return fork
 
     def as_of(self, session: str) -> int:
-        """The time (ms UTC) of the message that a fork was made at; for others `good_at`."""
+        """The time (ms UTC) of the message that a fork was made at, or of the last copied one where that was taken
+        back; for others `good_at`, which is also the latest."""
         told = (
-            "SELECT created FROM messages WHERE id = (SELECT forked_at FROM sessions WHERE id = ?)"
+            "SELECT ifnull((SELECT created FROM messages WHERE id = forked_at), (SELECT max(created)"
+            " FROM messages m WHERE session = s.id AND m.created <= s.created))"
+            " FROM sessions s WHERE id = ? AND parent NOT NULL"
         )
-        return next((at for (at,) in self._database.rows(told, session)), self.good_at)
+        at = next((at for (at,) in self._database.rows(told, session)), None) or self.good_at
+        return min(at, self.good_at or at)
 
     def undo(self, session: str, turns: int, but: str = "") -> int:
         """Delete the messages of the last `turns` turns, not counting the turn `but`; returns how many

@@ -54,6 +54,11 @@ class Mirror:
         """The entry of what was said last in this session, "" when nothing was."""
         return self._names().get(f"session/{session}", "")
 
+    def open(self, turn: str) -> bool:
+        """Whether a turn has begun, as far as rows were handed in, and not ended."""
+        names, begun = self._names(), (f"turn/{turn}", f"action/{turn}/")
+        return f"outcome/{turn}/" not in names and any(each.startswith(begun) for each in names)
+
     def _sealed(self, body: dict[str, Any]) -> dict[str, Any]:
         """A decision without its texts: hashes that only this device can make stand for them."""
         body = {**body, "state": self._ledger.blind(body["state"])}

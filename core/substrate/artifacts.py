@@ -7,11 +7,13 @@ wrote it, the hash of that code. An older one comes back as a new version with i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from exo.core.base.errors import ExoError
-from exo.core.ledger.entry import Draft
+from exo.core.ledger.entry import Draft, Entry
 from exo.core.ledger.ledger import Ledger
+from exo.core.substrate.executor import check
 
 LONGEST = 200_000  # characters of a text
 _NAME = re.compile(r"[a-z][a-z0-9_-]*(?:/[\w.-]+){1,4}")
@@ -30,42 +32,57 @@ class Version:
     why: str
     ts: int
     entry: str
+    place: tuple[int, str, int]  # in the replay
 
 
 class Artifacts:
-    """The versions in one ledger, in replay order; usable by its thread."""
+    """The versions in one ledger, in replay order; usable by its thread. `open_(turn)` is whether it has begun and
+    not ended."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, open_: Callable[[str], bool] = lambda turn: True) -> None:
+        self._ledger, self._open = ledger, open_
         self._read, self._named = 0, dict[str, list[Version]]()
 
-    def put(self, name: str, text: str | None, by: str, code: str = "", why: str = "") -> Version:
-        """Make `text` the version that holds; the same text again makes none. Raises ExoError for a name or
-        text that cannot be."""
+    def put(
+        self, name: str, text: str | None, by: str, code: str = "", why: str = "", turn: str = ""
+    ) -> Version:
+        """Make `text` the version that holds; the same text again makes none. `turn` is the one that writes.
+        Raises ExoError, and nothing changed, for a name or text that cannot be and for a turn that is over."""
         if not _NAME.fullmatch(name) or len(text or "") > LONGEST:
             do = f"names are like prompt/system, texts have at most {LONGEST} characters"
             raise ExoError(f"keep the artifact {name[:80]!r}", "its name or size is refused", do)
-        versions = self.history(name)
-        if versions and versions[-1].text == text:
-            return versions[-1]
+        if text is not None:
+            check(name, text)
         body = {"name": name, "text": text, "by": by, "code": code, "why": why}
-        refs = (versions[-1].entry,) if versions else ()
-        self._ledger.append(Draft("artifact", body, refs))
+
+        def draft() -> Draft:  # with the writer's lock held: of two writers one comes second
+            if turn and not self._open(turn):
+                why = f"turn {turn[:40]} is over"
+                raise ExoError(f"keep the artifact {name}", why, "a turn writes while it runs")
+            versions = self.history(name)
+            refs = (versions[-1].entry,) if versions else ()
+            return Draft("artifact", body | ({"turn": turn} if turn else {}), refs)
+
+        versions = self.history(name)
+        if not versions or versions[-1].text != text:
+            self._ledger.append(draft)
         return self.history(name)[-1]
 
     def history(self, name: str) -> list[Version]:
         """Every version, the first first; [] for none."""
         now = self._ledger.position()
-        if now < self._read:  # another ledger was put in its place
-            self._read, self._named = 0, {}
-        if now != self._read:
-            for entry in self._ledger.entries(self._read, kinds=("artifact",)):
-                body = entry.body or {"name": "forgotten", "text": None}
-                name, text = str(body["name"]), body["text"]
-                rows = self._named.setdefault(name, [])
-                by, code, why = (str(body.get(key, "")) for key in ("by", "code", "why"))
-                rows.append(Version(name, len(rows) + 1, text, by, code, why, entry.ts, entry.id))
-            self._read = now
+        new = list(self._ledger.entries(self._read, ("artifact", "forget")))
+        if now < self._read or self._read and any(entry.kind == "forget" for entry in new):
+            self._named, new = {}, list(self._ledger.entries(0, ("artifact",)))
+        versions = [_version(entry) for entry in new if entry.kind == "artifact"]
+        for each in versions:
+            self._named.setdefault(each.name, []).append(each)
+        for changed in {
+            each.name for each in versions
+        }:  # what another device wrote may belong before
+            rows = sorted(self._named[changed], key=lambda each: each.place)
+            self._named[changed] = [replace(each, number=n) for n, each in enumerate(rows, 1)]
+        self._read = now
         return self._named.get(name, [])
 
     def get(self, name: str, at: int = 0) -> Version | None:
@@ -90,3 +107,11 @@ class Artifacts:
             do = f"it has versions 1 to {len(versions)}" if versions else "see `exo artifact list`"
             raise ExoError(f"use version {number} of {name}", "there is no such version", do)
         return self.put(name, versions[number - 1].text, by, why=f"version {number} again")
+
+
+def _version(entry: Entry) -> Version:
+    body = entry.body or {"name": "forgotten"}
+    name, by, code, why = (str(body.get(key, "")) for key in ("name", "by", "code", "why"))
+    text, place = body.get("text"), (entry.lc, entry.author, entry.seq)
+    text = text if isinstance(text, str) else None
+    return Version(name, 0, text, by, code, why, entry.ts, entry.id, place)

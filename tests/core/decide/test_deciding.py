@@ -164,7 +164,10 @@ def test_every_mechanism_that_can_harm_says_which_answer_is_careful() -> None:
 @pytest.mark.parametrize("sure", [{"yes": 1.0}, {"no": 1.0}, {"yes": 0.5, "no": 0.5}, None])
 @pytest.mark.parametrize("risk", ["low", "medium", "high"])
 def test_the_second_look_at_a_call_can_only_ask(sure: Any, risk: str) -> None:
-    decisions = Decisions(make(Scripted(sure=sure))[0], lambda session: "t")
+
+    async def learn(session: str) -> None: ...
+
+    decisions = Decisions(make(Scripted(sure=sure))[0], lambda session: "t", learn)
     call = decisions.pre_tool_call("bash", {"command": "rm -rf ~"}, risk, "s")
     found = asyncio.run(call)
     assert found is None or (found.action == "approve" and risk != "low")
