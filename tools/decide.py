@@ -120,6 +120,8 @@ def _here(home: Home) -> Ask:
     from exo.core.engine.outbox import Row
     from exo.core.ledger.ledger import Ledger
     from exo.core.ledger.mirror import Mirror
+    from exo.core.substrate.artifacts import Artifacts
+    from exo.core.substrate.executor import Executor
 
     clock, settings = SystemClock(), Settings.load(home.settings_file)
     ledger = Ledger(home, clock)
@@ -130,11 +132,16 @@ def _here(home: Home) -> Ask:
         body = {"session": "", "turn": "", "asked": id_} | facts
         mirror.write([Row(id_, "decision", "", "", clock.now_ms(), body)])
 
+    async def fetch(session: str) -> dict[str, str]:
+        return Artifacts(ledger).all()
+
     decider = Decider(
         lambda: providers(settings, home.models_socket),
         Calibration(home.cache / "decide"),
         record,
+        Executor(settings, fetch),
     )
+    asyncio.run(decider.executor.learn(""))
 
     def ask(mechanism: str, state: str, options: dict[str, str] | None) -> dict[str, Any]:
         question = asked(mechanism, options)

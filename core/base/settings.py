@@ -18,6 +18,7 @@ from exo.core.base.errors import SettingError, storage_error
 from exo.core.base.files import write_atomic
 
 Value = bool | int | float | str
+Made = dict[str, tuple[Value, str]]  # by artifacts: setting -> value, whose it is
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Settings:
     path: Path
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     saved: dict[str, Value] = field(default_factory=dict)
-    made: Mapping[str, Value] = field(default_factory=dict)
+    made: Made = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -65,7 +66,7 @@ class Settings:
         if variable in self.environ:
             return parse(name, self.environ[variable], variable), variable
         if name in self.made:
-            return self.made[name], "artifact settings/context"
+            return self.made[name]
         if name in self.saved:
             return self.saved[name], str(self.path)
         return row.default, "default"
@@ -114,7 +115,7 @@ def parse(name: str, value: object, source: str) -> Value:
     if row.choices and result not in row.choices:
         raise SettingError(f"setting {name}", where, f"use one of {row.choices}")
     if not isinstance(result, str) and not row.low <= result <= row.high:
-        span = f"use {row.low:g} to {row.high:g} {row.unit}"
+        span = f"use {row.low:.12g} to {row.high:.12g} {row.unit}".rstrip()
         raise SettingError(f"setting {name}", f"{where} is out of range", span)
     return result
 

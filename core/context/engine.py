@@ -291,8 +291,8 @@ class ContextEngine:
         return total
 
     def _at_once(self, lane: Lane, session: str) -> int:
-        name = {"live": "context.live", "import": "context.imports"}[lane]
-        return self._settings(session).count(name)
+        count = self._settings(session).count
+        return count("context.live" if lane == "live" else "context.imports")
 
     async def _job(self, lane: Lane, key: Key) -> None:
         """Make one summary and save it. When no model answers, rules do it for now: it stays due."""

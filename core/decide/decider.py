@@ -2,39 +2,34 @@
 time-outs, the calibration and what the record is told; knows no model.
 
 Invariant: `decide` raises for a setting alone, never for a provider, and waits for each no longer than its time-out; what it
-answers is never less careful than what the rules said, nor, whatever threshold an artifact makes, than without it."""
+answers is never less careful than what the rules said, nor for any threshold than for the one that is built in."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from exo.core.base.errors import ExoError
 from exo.core.decide.calibration import Calibration
 from exo.core.decide.providers import LONGEST, Answers, Provider
 from exo.core.decide.question import MECHANISMS, MILLION, Decision, Mechanism, per_million
-from exo.core.substrate.executor import threshold
+from exo.core.substrate.executor import Executor
 
 Record = Callable[[dict[str, Any]], None]
-Held = Callable[[str], Mapping[str, str]]  # the artifacts that hold for a session
 
 
+@dataclass
 class Decider:
     """`providers` are asked for at each decision, since a person may change them; `record` takes the facts of each decision, with the state and the options of a question of the moment as
-    text: whoever writes them down makes hashes of those."""
+    text: whoever writes them down makes hashes of those; thresholds are as `executor` has them."""
 
-    def __init__(
-        self,
-        providers: Callable[[], Sequence[Provider]],
-        calibration: Calibration,
-        record: Record,
-        held: Held = lambda session: {},
-    ) -> None:
-        self._providers, self._calibration, self._record = providers, calibration, record
-        self._held = held
+    _providers: Callable[[], Sequence[Provider]]
+    _calibration: Calibration
+    _record: Record
+    executor: Executor
 
     async def decide(
         self, mechanism: Mechanism, state: str, ruled: str = "", patience: float = 0, **about: Any
@@ -56,7 +51,7 @@ class Decider:
         nobody waits for the answer: only then are slow providers asked. `about` goes into the record."""
         ruled, begun, state = ruled or {}, time.monotonic(), state[:LONGEST]
         found: dict[str, Decision] = {}
-        held = self._held(about.get("session", ""))
+        number = self.executor.settings(about.get("session", "")).number
         for each in mechanisms:
             said = ruled.get(each.name, "")
             if said and (said not in each.careful or said == each.careful[-1]):
@@ -73,8 +68,13 @@ class Decider:
             }
             answers = await _asked(provider, state, open_, patience) if open_ else {}
             for name, raw in answers.items():
-                told = ruled.get(name, ""), threshold(held, open_[name])
-                found[name] = self._judged(open_[name], raw, provider.name, *told)
+                own = open_[name]
+                made = number(f"threshold.{name}") if name in MECHANISMS else own.threshold
+                odds = self._calibration.apply(provider.name, name, raw)
+                best = max(odds, key=odds.__getitem__)
+                unsure = odds[best] <= own.least(ruled.get(name, ""), best, made)
+                counts = per_million(odds), unsure, provider.name
+                found[name] = Decision(best, *counts, raw=per_million(raw))
         spent = round((time.monotonic() - begun) * 1000)
         for each in mechanisms:
             one = found.get(each.name) or _nobody(each)
@@ -84,15 +84,6 @@ class Decider:
             about |= {"mechanism": each.name, "own": each.name in MECHANISMS, "state": state}
             self._record({**about, **vars(one)})
         return found
-
-    def _judged(
-        self, mechanism: Mechanism, raw: Mapping[str, float], provider: str, said: str, made: float
-    ) -> Decision:
-        sure = self._calibration.apply(provider, mechanism.name, raw)
-        best = max(sure, key=sure.__getitem__)
-        unsure = sure[best] <= mechanism.least(said, best, made)
-        counts = per_million(sure), unsure, provider
-        return Decision(best, *counts, raw=per_million(raw))
 
 
 async def _asked(

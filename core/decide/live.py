@@ -7,7 +7,7 @@ and skips nothing that would have been done without it."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from exo.core.base.errors import ExoError
@@ -21,15 +21,10 @@ PATIENCE = 60.0  # seconds a person may name at the command line
 
 
 class Decisions:
-    """`turn_of` is the turn that runs in a session, "" for none; `learn` takes in the artifacts of one."""
+    """`turn_of` is the turn that runs in a session, "" for none."""
 
-    def __init__(
-        self,
-        decider: Decider,
-        turn_of: Callable[[str], str],
-        learn: Callable[[str], Awaitable[None]],
-    ) -> None:
-        self._decider, self._turn_of, self._learn = decider, turn_of, learn
+    def __init__(self, decider: Decider, turn_of: Callable[[str], str]) -> None:
+        self._decider, self._turn_of = decider, turn_of
 
     def register(self, ctx: PluginContext) -> None:
         ctx.register_hook("pre_tool_call", self.pre_tool_call)
@@ -69,5 +64,5 @@ class Decisions:
         mechanism = asked(str(name or ""), options)
         if not isinstance(state, str) or not state.strip():
             raise ExoError(f"decide {mechanism.name}", "there is no state", "give a short text")
-        await self._learn("")
+        await self._decider.executor.learn("")
         return (await self._decider.decide(mechanism, state, patience=patience)).shown()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from exo.core.base.errors import ExoError
+from exo.core.base.settings import BY_NAME
 
 MILLION = 1_000_000
 MOST = 256  # options of a question
@@ -68,10 +69,9 @@ class Mechanism:
         """The threshold of `answer` where an artifact makes it `made`: for one that is more careful than what is
         done without it never above the built-in one, for one that is less so never below."""
         order, without = ["", *self.careful], ruled or self.safe
-        if answer not in self.careful or without not in order:
+        if not {answer, without} <= set(order):
             return made
-        tighter = order.index(answer) >= order.index(without)
-        return (min if tighter else max)(made, self.threshold)
+        return (min if order.index(answer) >= order.index(without) else max)(made, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,8 @@ def asked(name: str, options: object = None) -> Mechanism:
 
 def _table() -> dict[str, Mechanism]:
     rows = tomllib.loads(Path(__file__).with_name("mechanisms.toml").read_text())
+    for name, row in rows.items():
+        row["threshold"] = BY_NAME[f"threshold.{name}"].default
     return {name: Mechanism(name, **row) for name, row in rows.items()}
 
 

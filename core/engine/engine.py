@@ -40,6 +40,7 @@ from exo.core.retrieve.forget import Needles
 from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
+from exo.core.substrate.executor import Executor
 from exo.core.substrate.guard import HOLDS, MOST, Guard
 from exo.core.substrate.secrets import Secrets, device_seed
 from exo.core.toolbox.registry import Toolbox
@@ -89,7 +90,7 @@ class Engine(Offers):
         self._registry.commands["plugins"] = about
         cancel = PluginCommand("cancel", "Take a timer or reminder back.", self._cancel_command)
         self._registry.commands["cancel"] = cancel
-        self._slots = Slots(self._registry, hook_time, self.sessions.as_of)
+        self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
         wait = settings.number("approval.timeout")
         self._approvals = Approvals(database, hub, self.sessions.outbox, wait)
@@ -99,12 +100,13 @@ class Engine(Offers):
             self._registry.slots,
             lambda: settings.text("tools.ask") == "medium",
         )
+        as_of = self.sessions.as_of
+        self._executor = Executor(settings, lambda id_: self._slots.artifacts(id_, as_of(id_)))
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
-        self.context = ContextEngine(
-            database, hub, model, self.settings_of, clock, lambda: local("aux")
-        )
+        tuned = self._executor.settings
+        self.context = ContextEngine(database, hub, model, tuned, clock, lambda: local("aux"))
         rules = Rules(
             settings.count("turn.rounds"),
             settings.count("turn.retries"),
@@ -122,6 +124,7 @@ class Engine(Offers):
             self.context,
             opening(prompts),
             rules,
+            self._executor,
             closed,
             self._results,
             self._decisions(home),
@@ -159,11 +162,9 @@ class Engine(Offers):
             lambda: providers(self._settings, home.models_socket) if home else [],
             Calibration(home.cache / "decide" if home else None),
             record if home else lambda facts: None,
-            self._slots.held,
+            self._executor,
         )
-        found = Decisions(
-            decider, lambda id_: getattr(self._turns.get(id_), "id", ""), self._slots.learn
-        )
+        found = Decisions(decider, lambda id_: self._turns[id_].id if id_ in self._turns else "")
         self.plugins.builtin("decide", found.register)
         return found
 
@@ -217,7 +218,7 @@ class Engine(Offers):
         if good is not None:
             self.sessions.good_at, self.plugins.only = good.ts, set(good.plugins)
             when = self._clock.local(good.ts)
-            why = "starts failed: plugins, tools, prompts and thresholds are those of"
+            why = "starts failed: plugins, tools, prompts and context settings are those of"
             self._tell("guard", f"{MOST} {why} {when:%Y-%m-%d %H:%M %Z}; `exo doctor` says more")
         self._approvals.close_lost()
         for session, turn in self.sessions.left_running():
@@ -376,7 +377,7 @@ class Engine(Offers):
     async def _prefill(self, session: str) -> None:
         await self.plugins.ready()
         try:
-            await self._slots.learn(session)
+            await self._executor.learn(session)
             request = await self._loop.request(session, wait=False)
             await self._model.prefill("main", request)
         except ExoError:

@@ -32,6 +32,7 @@ from exo.core.protocol.schema import Call, Error, Message, Notice, ToolResult, U
 from exo.core.retrieve.words import sought
 from exo.core.router.model import Done, Model, Request, Text
 from exo.core.server.hub import Hub
+from exo.core.substrate.executor import Executor
 from exo.core.toolbox.registry import Context
 
 REPEATS = 3  # the same failing call in so many rounds in a row ends the turn
@@ -99,6 +100,7 @@ class Loop:
     _context: ContextEngine
     _opening: list[dict[str, Any]]
     _rules: Rules
+    _executor: Executor
     _closed: tuple[Path, ...] = ()
     _results: Path | None = None
     _decisions: Decisions | None = None
@@ -142,7 +144,7 @@ class Loop:
         self._write_end(turn, "error", ExoError(what, do="ask again", code="restarted"))
 
     async def _answer(self, turn: Turn) -> StopReason:
-        await self._slots.learn(turn.session)
+        await self._executor.learn(turn.session)
         before = past(self._sessions.messages(turn.session))
         plan = self._plan(turn.text, before)
         turn.kind, turn.language = plan.kind, plan.language
@@ -232,7 +234,7 @@ class Loop:
         self, session: str, shrink: int = 0, recalled: str = "", wait: bool = True
     ) -> Request:
         """What the model would be asked now, for this session; each `shrink` halves its length."""
-        made = self._slots.held(session)
+        made = self._executor.texts(session)
         limits = self._context.limits(session, shrink)
         opening = list(self._opening)
         opening[0] = opening[0] | {"content": made.get("prompt/system", opening[0]["content"])}
@@ -299,17 +301,18 @@ class Loop:
         return results
 
     async def act(
-        self, session: str, call: Call, by: Turn | None = None, fault: str = ""
+        self, session: str, call: Call, by: Turn | None = None, fault: str = "", /, **wrote: str
     ) -> ToolResult:
         """Run a call through gate, hooks and approvals; with a `fault` it is not made. Only a call of a
-        turn is told of by events; every call goes into the record, with what the gate said."""
+        turn is told of by events; every call goes into the record, with what the gate said and who made it
+        where that was code (`wrote`: by, code)."""
         turn, language = (by.id, by.language) if by else ("", "en")
         key = f"{turn or new_id()}:{call.id}"
         put = self._sessions.outbox.put
         context = replace(self._context_of(session, call, language), turn=turn)
         verdict = fault or await self._actions.judge(call, context)
         facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
-        facts |= {} if isinstance(verdict, str) else verdict.record()
+        facts |= wrote if isinstance(verdict, str) else verdict.record() | wrote
         risk = self._actions.tools.risk(call)
         with self._hub.commit() as add:
             put("action", f"{key}:action", session, turn, call=call.id, **facts)

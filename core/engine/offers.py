@@ -5,19 +5,17 @@ Invariant: nothing here starts a turn."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from exo.core.base.settings import BY_NAME, Settings
 from exo.core.engine.sessions import Sessions
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Registry
-from exo.core.plugins.slots import Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
 from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
-from exo.core.substrate import executor
+from exo.core.substrate.executor import Executor
 from exo.core.toolbox.registry import Toolbox
 from exo.core.toolbox.timers import Timers
 from exo.core.toolbox.workers import call as call_plugin
@@ -33,7 +31,7 @@ class Offers:
     _model: Model
     _settings: Settings
     _registry: Registry
-    _slots: Slots
+    _executor: Executor
     _timers: Timers
     _memory: Provider | None
 
@@ -103,21 +101,13 @@ class Offers:
         skills = self._registry.skills.values()
         return schema.Rows([vars(skill) | {"path": str(skill.path)} for skill in skills])
 
-    def settings_of(self, session: str) -> Settings:
-        """The settings, with what the artifacts of a session make of them."""
-        return replace(self._settings, made=executor.settings(self._slots.held(session)))
-
     async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
-        await self._slots.learn("")
-        found, settings = {}, self.settings_of("")
+        await self._executor.learn("")
+        found, settings = {}, self._executor.settings("")
         for key in body.keys if body.keys is not None else BY_NAME:
-            value, origin = settings.origin(key)
-            found[key] = {
-                "value": value,
-                "origin": origin,
-                "unit": BY_NAME[key].unit,
-                "meaning": BY_NAME[key].meaning,
-            }
+            (value, origin), row = settings.origin(key), BY_NAME[key]
+            about = {"unit": row.unit, "meaning": row.meaning}
+            found[key] = {"value": value, "origin": origin, **about}
         return schema.ConfigResult(found)
 
     async def on_config_set(self, body: schema.ConfigSet) -> schema.ConfigSaved:

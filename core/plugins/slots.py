@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,29 +56,19 @@ class ContextEngine(Protocol):
 
 
 class Slots:
-    """Fail-soft calls to the holders of the slots. `as_of(session)` is the time (ms UTC) whose artifacts a session
-    sees, 0 for now."""
+    """Fail-soft calls to the holders of the slots."""
 
-    def __init__(
-        self, registry: Registry, timeout: float, as_of: Callable[[str], int] = lambda session: 0
-    ) -> None:
-        self._registry, self._timeout, self._as_of = registry, timeout, as_of
-        self._held: dict[str, dict[str, str]] = {}
+    def __init__(self, registry: Registry, timeout: float) -> None:
+        self._registry, self._timeout = registry, timeout
 
     async def pack(self, session: str) -> str:
         value = await self._call("memory", "pack", session)
         return value if isinstance(value, str) else ""
 
-    async def learn(self, session: str) -> None:
-        """Take in the artifacts that hold for a session: when its turn begins, and for "" when somebody asks
-        about none. Where nobody answers those stay that were known."""
-        value = await self._call("memory", "artifacts", session, self._as_of(session))
-        if isinstance(value, dict):
-            self._held[session] = value
-
-    def held(self, session: str) -> dict[str, str]:
-        """The artifacts that were taken in, by name."""
-        return self._held.get(session, {})
+    async def artifacts(self, session: str, at: int) -> dict[str, str]:
+        """The artifacts that hold for this session (0), or held at `at`, by name."""
+        value = await self._call("memory", "artifacts", session, at)
+        return value if isinstance(value, dict) else {}
 
     async def recall(self, session: str, text: str, deep: bool = False) -> Remembered:
         """`deep` where much that is known bears on it: a provider without that method does as always."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from exo.core.base.errors import ExoError
-from exo.core.ledger.entry import Draft, Entry
+from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
-from exo.core.substrate.executor import check
+from exo.core.substrate.executor import changes
 
 LONGEST = 200_000  # characters of a text
 _NAME = re.compile(r"[a-z][a-z0-9_-]*(?:/[\w.-]+){1,4}")
@@ -32,7 +32,6 @@ class Version:
     why: str
     ts: int
     entry: str
-    place: tuple[int, str, int]  # in the replay
 
 
 class Artifacts:
@@ -52,8 +51,8 @@ class Artifacts:
             do = f"names are like prompt/system, texts have at most {LONGEST} characters"
             raise ExoError(f"keep the artifact {name[:80]!r}", "its name or size is refused", do)
         if text is not None:
-            check(name, text)
-        body = {"name": name, "text": text, "by": by, "code": code, "why": why}
+            changes(name, text)
+        body = {"name": name, "text": text, "by": by, "code": code, "why": why, "turn": turn}
 
         def draft() -> Draft:  # with the writer's lock held: of two writers one comes second
             if turn and not self._open(turn):
@@ -61,7 +60,7 @@ class Artifacts:
                 raise ExoError(f"keep the artifact {name}", why, "a turn writes while it runs")
             versions = self.history(name)
             refs = (versions[-1].entry,) if versions else ()
-            return Draft("artifact", body | ({"turn": turn} if turn else {}), refs)
+            return Draft("artifact", body, refs)
 
         versions = self.history(name)
         if not versions or versions[-1].text != text:
@@ -71,17 +70,17 @@ class Artifacts:
     def history(self, name: str) -> list[Version]:
         """Every version, the first first; [] for none."""
         now = self._ledger.position()
-        new = list(self._ledger.entries(self._read, ("artifact", "forget")))
-        if now < self._read or self._read and any(entry.kind == "forget" for entry in new):
-            self._named, new = {}, list(self._ledger.entries(0, ("artifact",)))
-        versions = [_version(entry) for entry in new if entry.kind == "artifact"]
-        for each in versions:
-            self._named.setdefault(each.name, []).append(each)
-        for changed in {
-            each.name for each in versions
-        }:  # what another device wrote may belong before
-            rows = sorted(self._named[changed], key=lambda each: each.place)
-            self._named[changed] = [replace(each, number=n) for n, each in enumerate(rows, 1)]
+        changed = any(self._ledger.entries(self._read, ("artifact", "forget")))
+        if now < self._read or changed:  # all anew: what is merged may belong before what is known
+            self._named = {}
+            for entry in self._ledger.entries(kinds=("artifact",)):
+                body = entry.body or {"name": "forgotten"}
+                name_, by, code, why = (
+                    str(body.get(key, "")) for key in ("name", "by", "code", "why")
+                )
+                rows, text = self._named.setdefault(name_, []), body.get("text")
+                text = text if isinstance(text, str) else None
+                rows.append(Version(name_, len(rows) + 1, text, by, code, why, entry.ts, entry.id))
         self._read = now
         return self._named.get(name, [])
 
@@ -107,11 +106,3 @@ class Artifacts:
             do = f"it has versions 1 to {len(versions)}" if versions else "see `exo artifact list`"
             raise ExoError(f"use version {number} of {name}", "there is no such version", do)
         return self.put(name, versions[number - 1].text, by, why=f"version {number} again")
-
-
-def _version(entry: Entry) -> Version:
-    body = entry.body or {"name": "forgotten"}
-    name, by, code, why = (str(body.get(key, "")) for key in ("name", "by", "code", "why"))
-    text, place = body.get("text"), (entry.lc, entry.author, entry.seq)
-    text = text if isinstance(text, str) else None
-    return Version(name, 0, text, by, code, why, entry.ts, entry.id, place)

@@ -25,6 +25,7 @@ from exo.core.decide.question import MECHANISMS, MILLION, Mechanism, asked, per_
 from exo.core.engine.outbox import Row
 from exo.core.ledger.ledger import Ledger
 from exo.core.ledger.mirror import Mirror
+from exo.core.substrate.executor import Executor
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,7 +64,19 @@ class Scripted:
 
 def make(*asked_: Scripted, folder: Path | None = None) -> tuple[Decider, list[dict[str, Any]]]:
     facts: list[dict[str, Any]] = []
-    return Decider(lambda: asked_, Calibration(folder), facts.append), facts  # type: ignore[arg-type]
+    return Decider(lambda: asked_, Calibration(folder), facts.append, executor()), facts  # type: ignore[arg-type]
+
+
+def executor(held: dict[str, str] | None = None) -> Executor:
+    """One that knows these artifacts of every session."""
+
+    async def fetch(session: str) -> dict[str, str]:
+        return held or {}
+
+    made = Executor(Settings(Path("/nowhere"), {}), fetch)
+    for session in ("", "s"):
+        asyncio.run(made.learn(session))
+    return made
 
 
 def decide(*asked_: Scripted, mechanism: Mechanism = TOOL, **more: Any) -> Any:
@@ -164,14 +177,60 @@ def test_every_mechanism_that_can_harm_says_which_answer_is_careful() -> None:
 @pytest.mark.parametrize("sure", [{"yes": 1.0}, {"no": 1.0}, {"yes": 0.5, "no": 0.5}, None])
 @pytest.mark.parametrize("risk", ["low", "medium", "high"])
 def test_the_second_look_at_a_call_can_only_ask(sure: Any, risk: str) -> None:
-
-    async def learn(session: str) -> None: ...
-
-    decisions = Decisions(make(Scripted(sure=sure))[0], lambda session: "t", learn)
+    decisions = Decisions(make(Scripted(sure=sure))[0], lambda session: "t")
     call = decisions.pre_tool_call("bash", {"command": "rm -rf ~"}, risk, "s")
     found = asyncio.run(call)
     assert found is None or (found.action == "approve" and risk != "low")
     assert (found is not None) == (sure == {"yes": 1.0} and risk != "low")
+
+
+def care(mechanism: Mechanism, answer: str) -> int:
+    return ["", *mechanism.careful].index(answer)
+
+
+@given(
+    st.sampled_from(sorted(MECHANISMS)),
+    st.data(),
+    st.floats(0.001, 0.999),
+    st.lists(st.floats(0.001, 1), min_size=8, max_size=8),
+)
+def test_no_threshold_makes_an_answer_less_careful(
+    name: str, data: st.DataObject, made: float, weights: list[float]
+) -> None:
+    """Whatever number stands there, also one that `set` would have refused."""
+    mechanism = MECHANISMS[name]
+    ruled = data.draw(st.sampled_from(["", *mechanism.options]))
+    options = list(mechanism.options)
+    total = sum(weights[: len(options)])
+    sure = {option: each / total for option, each in zip(options, weights, strict=False)}
+    found = []
+    for held in ({}, {f"threshold/{name}": str(made)}):
+        decider = Decider(
+            lambda: [Scripted(sure=sure)],  # type: ignore[list-item]
+            Calibration(None),
+            lambda facts: None,
+            executor(held),
+        )
+        decider.executor._settings.made = {}
+        found.append(asyncio.run(decider.decide(mechanism, "x", ruled=ruled)).answer)
+    if mechanism.careful:
+        assert care(mechanism, found[1]) >= care(mechanism, found[0])
+    best = max(sure.values())
+    unruled = not ruled and not mechanism.careful and 0.01 <= made <= 0.99
+    if unruled:
+        assert found[1] == (max(sure, key=sure.__getitem__) if best > made else mechanism.safe)
+
+
+@pytest.mark.parametrize("made", ["0.01", "0.5", "0.8", "0.95", "0.99"])
+@pytest.mark.parametrize("yes", [0.3, 0.55, 0.79, 0.81, 0.97])
+def test_no_threshold_makes_the_second_look_ask_less_often(made: str, yes: float) -> None:
+    asked_first = []
+    for held in ({}, {"threshold/action.riskier": made}):
+        decider, _ = make(Scripted(sure={"yes": yes, "no": 1 - yes}))
+        decider.executor = executor(held)
+        found = Decisions(decider, lambda session: "t").pre_tool_call("bash", {}, "high", "s")
+        asked_first.append(asyncio.run(found) is not None)
+    assert asked_first[1] >= asked_first[0] == (yes > 0.8)
 
 
 # ---- what is recorded -----------------------------------------------------------------------------------
