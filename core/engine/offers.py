@@ -102,6 +102,7 @@ class Offers:
         return schema.Rows([vars(skill) | {"path": str(skill.path)} for skill in skills])
 
     async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
+        await self.plugins.ready()
         await self._executor.learn("")
         found, settings = {}, self._executor.settings("")
         for key in body.keys if body.keys is not None else BY_NAME:

@@ -56,8 +56,9 @@ class Mirror:
 
     def open(self, turn: str) -> bool:
         """Whether a turn has begun, as far as rows were handed in, and not ended."""
-        names, begun = self._names(), (f"turn/{turn}", f"action/{turn}/")
-        return f"outcome/{turn}/" not in names and any(each.startswith(begun) for each in names)
+        names, acts = self._names(), f"action/{turn}/"
+        begun = f"turn/{turn}" in names or any(each.startswith(acts) for each in names)
+        return begun and f"outcome/{turn}/" not in names
 
     def _sealed(self, body: dict[str, Any]) -> dict[str, Any]:
         """A decision without its texts: hashes that only this device can make stand for them."""

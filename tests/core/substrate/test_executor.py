@@ -87,7 +87,6 @@ def test_an_artifact_stands_over_the_file_and_under_the_environment() -> None:
     assert of.settings("s").origin("context.view") == (200, "EXO_CONTEXT_VIEW")
     assert of.settings("s").origin("context.settle") == (1.0, "f")
     assert of.settings("other").origin("context.tail") == (6, "f"), "each session has its own"
-    saved.set = None  # type: ignore[assignment,method-assign]
     saved.saved = {"context.settle": 2.0}
     assert of.settings("s").number("context.settle") == 2.0, "a setting that is changed is followed"
 

@@ -57,7 +57,7 @@ class World:
         await asyncio.sleep(0)
         return work(SimpleNamespace(artifacts=self.artifacts))
 
-    async def _act(self, session: str, call: Call) -> ToolResult:
+    async def _act(self, session: str, call: Call, **wrote: str) -> ToolResult:
         self.asked.append(call)
         return ToolResult(call.id, True, "fine")
 
@@ -178,7 +178,7 @@ def test_a_person_who_thinks_is_not_the_tools_fault(world: World) -> None:
             return Result(False, error="more than 10 s")
         return Result(True, 1)
 
-    async def never(session: str, call: Call) -> ToolResult:
+    async def never(session: str, call: Call, **wrote: str) -> ToolResult:
         await asyncio.Event().wait()
         raise AssertionError
 
