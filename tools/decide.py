@@ -121,7 +121,6 @@ def _here(home: Home) -> Ask:
     from exo.core.ledger.ledger import Ledger
     from exo.core.ledger.mirror import Mirror
     from exo.core.substrate.artifacts import Artifacts
-    from exo.core.substrate.executor import Executor
 
     clock, settings = SystemClock(), Settings.load(home.settings_file)
     ledger = Ledger(home, clock)
@@ -132,16 +131,15 @@ def _here(home: Home) -> Ask:
         body = {"session": "", "turn": "", "asked": id_} | facts
         mirror.write([Row(id_, "decision", "", "", clock.now_ms(), body)])
 
-    async def fetch(session: str) -> dict[str, str]:
-        return Artifacts(ledger).all()
+    async def tuned(session: str) -> Settings:
+        return settings.under(Artifacts(ledger).all())
 
     decider = Decider(
         lambda: providers(settings, home.models_socket),
         Calibration(home.cache / "decide"),
         record,
-        Executor(settings, fetch),
+        tuned,
     )
-    asyncio.run(decider.executor.learn(""))
 
     def ask(mechanism: str, state: str, options: dict[str, str] | None) -> dict[str, Any]:
         question = asked(mechanism, options)

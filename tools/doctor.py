@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import ctypes.util
 import importlib.util
@@ -125,20 +124,13 @@ def _with_artifacts(home: Home, settings: Settings) -> Settings:
     from exo.core.base.clock import SystemClock
     from exo.core.ledger.ledger import Ledger
     from exo.core.substrate.artifacts import Artifacts
-    from exo.core.substrate.executor import Executor
-
-    async def fetch(session: str) -> dict[str, str]:
-        return held
 
     if not (home.store / "private" / "ledger.sqlite").exists():
         return settings
     with contextlib.suppress(ExoError):
         ledger = Ledger(home, SystemClock(), enrol=False)
         with contextlib.closing(ledger):
-            held = Artifacts(ledger).all()
-        executor = Executor(settings, fetch)
-        asyncio.run(executor.learn(""))
-        return executor.settings("")
+            return settings.under(Artifacts(ledger).all())
     return settings
 
 

@@ -1,16 +1,21 @@
 """Every setting there is, as one table, settings.toml. A setting has a default that works with no file.
 
 A value comes from, in this order: the environment (`EXO_` and the name in capitals, dots as
-underscores), an artifact, `state/settings.toml`, the default; `Settings.origin` says which."""
+underscores), an artifact, `state/settings.toml`, the default; `Settings.origin` says which.
+
+Artifacts change `context.*` (`settings/context`, TOML) and `threshold.*` (`threshold/MECHANISM`, a number) alone.
+Invariant: one that does not fit is refused before it is kept, and read as if it were not there."""
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +61,7 @@ class Settings:
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Settings:
         """Read `path`; absent is fine. Raises SettingError for a file that does not parse."""
-        saved = {name: parse(name, each, str(path)) for name, each in flat(read_toml(path))}
+        saved = {name: parse(name, each, str(path)) for name, each in _flat(read_toml(path))}
         return cls(path, environ, saved)
 
     def origin(self, name: str) -> tuple[Value, str]:
@@ -70,6 +75,14 @@ class Settings:
         if name in self.saved:
             return self.saved[name], str(self.path)
         return row.default, "default"
+
+    def under(self, held: Mapping[str, str]) -> Settings:
+        """These, with what the artifacts in `held` make of them."""
+        made: Made = {}
+        for name, text in held.items():
+            with suppress(SettingError):
+                made |= changes(name, text)
+        return replace(self, made=made)
 
     def text(self, name: str) -> str:
         return str(self.origin(name)[0])
@@ -90,6 +103,24 @@ class Settings:
         lines = [f'"{key}" = {_toml(item)}\n' for key, item in saved.items()]
         write_atomic(self.path, "".join(lines))
         self.saved = saved
+
+
+@functools.lru_cache(64)
+def changes(name: str, text: str) -> Made:
+    """What an artifact makes of the settings; nothing where it is but a text. Raises SettingError for what does
+    not fit."""
+    rows: dict[str, object] = {}
+    if name.startswith("threshold/"):
+        rows = {name.replace("/", ".", 1): text.strip()}
+    elif name == "settings/context":
+        try:
+            rows = dict(_flat(tomllib.loads(text)))
+        except (ValueError, RecursionError) as error:
+            raise SettingError(f"read {name}", str(error), "give TOML: context.tail = 8") from error
+        if others := [key for key in rows if not key.startswith("context.")]:
+            what, why = f"setting {others[0][:80]}", f"{name} does not change it"
+            raise SettingError(what, why, "it changes context.NAME")
+    return {key: (parse(key, value, name), f"artifact {name}") for key, value in rows.items()}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -130,11 +161,11 @@ def _convert(kind: type[Value], value: object) -> Value:
     return kind(value)
 
 
-def flat(table: dict[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+def _flat(table: dict[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     """TOML reads `voice.backend = ...` as a table in a table; a setting's name is the whole path."""
     for key, value in table.items():
         if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{key}.")
+            yield from _flat(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 

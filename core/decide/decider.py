@@ -2,34 +2,35 @@
 time-outs, the calibration and what the record is told; knows no model.
 
 Invariant: `decide` raises for a setting alone, never for a provider, and waits for each no longer than its time-out; what it
-answers is never less careful than what the rules said, nor for any threshold than for the one that is built in."""
+answers is never less careful than what the rules said."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from exo.core.base.errors import ExoError
+from exo.core.base.settings import Settings
 from exo.core.decide.calibration import Calibration
 from exo.core.decide.providers import LONGEST, Answers, Provider
 from exo.core.decide.question import MECHANISMS, MILLION, Decision, Mechanism, per_million
-from exo.core.substrate.executor import Executor
 
 Record = Callable[[dict[str, Any]], None]
+EVEN = 0.5  # of a question of the moment: the threshold, up to which the likeliest answer is none
 
 
 @dataclass
 class Decider:
     """`providers` are asked for at each decision, since a person may change them; `record` takes the facts of each decision, with the state and the options of a question of the moment as
-    text: whoever writes them down makes hashes of those; thresholds are as `executor` has them."""
+    text: whoever writes them down makes hashes of those; `settings` are those of a session ("": of a new one)."""
 
     _providers: Callable[[], Sequence[Provider]]
     _calibration: Calibration
     _record: Record
-    executor: Executor
+    _settings: Callable[[str], Awaitable[Settings]]
 
     async def decide(
         self, mechanism: Mechanism, state: str, ruled: str = "", patience: float = 0, **about: Any
@@ -51,7 +52,7 @@ class Decider:
         nobody waits for the answer: only then are slow providers asked. `about` goes into the record."""
         ruled, begun, state = ruled or {}, time.monotonic(), state[:LONGEST]
         found: dict[str, Decision] = {}
-        number = self.executor.settings(about.get("session", "")).number
+        settings = await self._settings(about.get("session", ""))
         for each in mechanisms:
             said = ruled.get(each.name, "")
             if said and (said not in each.careful or said == each.careful[-1]):
@@ -68,13 +69,8 @@ class Decider:
             }
             answers = await _asked(provider, state, open_, patience) if open_ else {}
             for name, raw in answers.items():
-                own = open_[name]
-                made = number(f"threshold.{name}") if name in MECHANISMS else own.threshold
-                odds = self._calibration.apply(provider.name, name, raw)
-                best = max(odds, key=odds.__getitem__)
-                unsure = odds[best] <= own.least(ruled.get(name, ""), best, made)
-                counts = per_million(odds), unsure, provider.name
-                found[name] = Decision(best, *counts, raw=per_million(raw))
+                least = settings.number(f"threshold.{name}") if name in MECHANISMS else EVEN
+                found[name] = self._judged(name, raw, provider.name, least)
         spent = round((time.monotonic() - begun) * 1000)
         for each in mechanisms:
             one = found.get(each.name) or _nobody(each)
@@ -84,6 +80,12 @@ class Decider:
             about |= {"mechanism": each.name, "own": each.name in MECHANISMS, "state": state}
             self._record({**about, **vars(one)})
         return found
+
+    def _judged(self, name: str, raw: Mapping[str, float], provider: str, least: float) -> Decision:
+        sure = self._calibration.apply(provider, name, raw)
+        best = max(sure, key=sure.__getitem__)
+        counts = per_million(sure), sure[best] <= least, provider
+        return Decision(best, *counts, raw=per_million(raw))
 
 
 async def _asked(

@@ -64,5 +64,4 @@ class Decisions:
         mechanism = asked(str(name or ""), options)
         if not isinstance(state, str) or not state.strip():
             raise ExoError(f"decide {mechanism.name}", "there is no state", "give a short text")
-        await self._decider.executor.learn("")
         return (await self._decider.decide(mechanism, state, patience=patience)).shown()

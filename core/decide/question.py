@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from exo.core.base.errors import ExoError
-from exo.core.base.settings import BY_NAME
 
 MILLION = 1_000_000
 MOST = 256  # options of a question
@@ -31,7 +30,6 @@ class Mechanism:
     kind: Kind = "choice"
     asks: str = ""
     safe: str = ""
-    threshold: float = 0.5  # of the calibrated probability of an answer, up to which it is none
     careful: Sequence[str] = ()
 
     def wire(self) -> dict[str, Any]:
@@ -64,14 +62,6 @@ class Mechanism:
         if ruled in self.careful and answer in self.careful:
             return max(ruled, answer, key=self.careful.index)
         return ruled or answer
-
-    def least(self, ruled: str, answer: str, made: float) -> float:
-        """The threshold of `answer` where an artifact makes it `made`: for one that is more careful than what is
-        done without it never above the built-in one, for one that is less so never below."""
-        order, without = ["", *self.careful], ruled or self.safe
-        if not {answer, without} <= set(order):
-            return made
-        return (min if order.index(answer) >= order.index(without) else max)(made, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -120,8 +110,6 @@ def asked(name: str, options: object = None) -> Mechanism:
 
 def _table() -> dict[str, Mechanism]:
     rows = tomllib.loads(Path(__file__).with_name("mechanisms.toml").read_text())
-    for name, row in rows.items():
-        row["threshold"] = BY_NAME[f"threshold.{name}"].default
     return {name: Mechanism(name, **row) for name, row in rows.items()}
 
 

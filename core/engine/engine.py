@@ -40,7 +40,6 @@ from exo.core.retrieve.forget import Needles
 from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
-from exo.core.substrate.executor import Executor
 from exo.core.substrate.guard import HOLDS, MOST, Guard
 from exo.core.substrate.secrets import Secrets, device_seed
 from exo.core.toolbox.registry import Toolbox
@@ -100,13 +99,10 @@ class Engine(Offers):
             self._registry.slots,
             lambda: settings.text("tools.ask") == "medium",
         )
-        as_of = self.sessions.as_of
-        self._executor = Executor(settings, lambda id_: self._slots.artifacts(id_, as_of(id_)))
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
-        tuned = self._executor.settings
-        self.context = ContextEngine(database, hub, model, tuned, clock, lambda: local("aux"))
+        self.context = ContextEngine(database, hub, model, self.tuned, clock, lambda: local("aux"))
         rules = Rules(
             settings.count("turn.rounds"),
             settings.count("turn.retries"),
@@ -124,7 +120,6 @@ class Engine(Offers):
             self.context,
             opening(prompts),
             rules,
-            self._executor,
             closed,
             self._results,
             self._decisions(home),
@@ -162,7 +157,7 @@ class Engine(Offers):
             lambda: providers(self._settings, home.models_socket) if home else [],
             Calibration(home.cache / "decide" if home else None),
             record if home else lambda facts: None,
-            self._executor,
+            self.tuned_for,
         )
         found = Decisions(decider, lambda id_: self._turns[id_].id if id_ in self._turns else "")
         self.plugins.builtin("decide", found.register)
@@ -377,7 +372,7 @@ class Engine(Offers):
     async def _prefill(self, session: str) -> None:
         await self.plugins.ready()
         try:
-            await self._executor.learn(session)
+            await self._slots.artifacts(session, self.sessions.as_of(session))
             request = await self._loop.request(session, wait=False)
             await self._model.prefill("main", request)
         except ExoError:

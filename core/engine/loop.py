@@ -32,7 +32,6 @@ from exo.core.protocol.schema import Call, Error, Message, Notice, ToolResult, U
 from exo.core.retrieve.words import sought
 from exo.core.router.model import Done, Model, Request, Text
 from exo.core.server.hub import Hub
-from exo.core.substrate.executor import Executor
 from exo.core.toolbox.registry import Context
 
 REPEATS = 3  # the same failing call in so many rounds in a row ends the turn
@@ -100,7 +99,6 @@ class Loop:
     _context: ContextEngine
     _opening: list[dict[str, Any]]
     _rules: Rules
-    _executor: Executor
     _closed: tuple[Path, ...] = ()
     _results: Path | None = None
     _decisions: Decisions | None = None
@@ -144,7 +142,7 @@ class Loop:
         self._write_end(turn, "error", ExoError(what, do="ask again", code="restarted"))
 
     async def _answer(self, turn: Turn) -> StopReason:
-        await self._executor.learn(turn.session)
+        await self._slots.artifacts(turn.session, self._sessions.as_of(turn.session))
         before = past(self._sessions.messages(turn.session))
         plan = self._plan(turn.text, before)
         turn.kind, turn.language = plan.kind, plan.language
@@ -234,7 +232,7 @@ class Loop:
         self, session: str, shrink: int = 0, recalled: str = "", wait: bool = True
     ) -> Request:
         """What the model would be asked now, for this session; each `shrink` halves its length."""
-        made = self._executor.texts(session)
+        made = self._slots.held.get(session, {})
         limits = self._context.limits(session, shrink)
         opening = list(self._opening)
         opening[0] = opening[0] | {"content": made.get("prompt/system", opening[0]["content"])}

@@ -11,11 +11,11 @@ from exo.core.base.settings import BY_NAME, Settings
 from exo.core.engine.sessions import Sessions
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Registry
+from exo.core.plugins.slots import Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
 from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
-from exo.core.substrate.executor import Executor
 from exo.core.toolbox.registry import Toolbox
 from exo.core.toolbox.timers import Timers
 from exo.core.toolbox.workers import call as call_plugin
@@ -31,7 +31,7 @@ class Offers:
     _model: Model
     _settings: Settings
     _registry: Registry
-    _executor: Executor
+    _slots: Slots
     _timers: Timers
     _memory: Provider | None
 
@@ -101,10 +101,19 @@ class Offers:
         skills = self._registry.skills.values()
         return schema.Rows([vars(skill) | {"path": str(skill.path)} for skill in skills])
 
-    async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
+    def tuned(self, session: str) -> Settings:
+        """The settings as the artifacts of a session make them."""
+        return self._settings.under(self._slots.held.get(session, {}))
+
+    async def tuned_for(self, session: str) -> Settings:
+        """The same, of a session whose turn runs or, "", of one that begins now."""
         await self.plugins.ready()
-        await self._executor.learn("")
-        found, settings = {}, self._executor.settings("")
+        if not session:
+            await self._slots.artifacts("", self.sessions.as_of(""))
+        return self.tuned(session)
+
+    async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
+        found, settings = {}, await self.tuned_for("")
         for key in body.keys if body.keys is not None else BY_NAME:
             (value, origin), row = settings.origin(key), BY_NAME[key]
             about = {"unit": row.unit, "meaning": row.meaning}

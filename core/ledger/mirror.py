@@ -54,11 +54,9 @@ class Mirror:
         """The entry of what was said last in this session, "" when nothing was."""
         return self._names().get(f"session/{session}", "")
 
-    def open(self, turn: str) -> bool:
-        """Whether a turn has begun, as far as rows were handed in, and not ended."""
-        names, acts = self._names(), f"action/{turn}/"
-        begun = f"turn/{turn}" in names or any(each.startswith(acts) for each in names)
-        return begun and f"outcome/{turn}/" not in names
+    def over(self, turn: str) -> bool:
+        """Whether a turn has ended, by the rows that were handed in."""
+        return f"outcome/{turn}/" in self._names()
 
     def _sealed(self, body: dict[str, Any]) -> dict[str, Any]:
         """A decision without its texts: hashes that only this device can make stand for them."""

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exo.core.base.errors import ExoError
+from exo.core.base.settings import changes
 from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
-from exo.core.substrate.executor import changes
 
 LONGEST = 200_000  # characters of a text
+KINDS = ("artifact", "forget")
 _NAME = re.compile(r"[a-z][a-z0-9_-]*(?:/[\w.-]+){1,4}")
 
 
@@ -35,11 +36,10 @@ class Version:
 
 
 class Artifacts:
-    """The versions in one ledger, in replay order; usable by its thread. `open_(turn)` is whether it has begun and
-    not ended."""
+    """The versions in one ledger, in replay order; usable by its thread. `over(turn)` is whether it has ended."""
 
-    def __init__(self, ledger: Ledger, open_: Callable[[str], bool] = lambda turn: True) -> None:
-        self._ledger, self._open = ledger, open_
+    def __init__(self, ledger: Ledger, over: Callable[[str], bool] = lambda turn: False) -> None:
+        self._ledger, self._over = ledger, over
         self._read, self._named = 0, dict[str, list[Version]]()
 
     def put(
@@ -55,9 +55,8 @@ class Artifacts:
         body = {"name": name, "text": text, "by": by, "code": code, "why": why, "turn": turn}
 
         def draft() -> Draft:  # with the writer's lock held: of two writers one comes second
-            if turn and not self._open(turn):
-                why = f"turn {turn[:40]} is over"
-                raise ExoError(f"keep the artifact {name}", why, "a turn writes while it runs")
+            if turn and self._over(turn):
+                raise ExoError(f"keep the artifact {name}", f"its turn {turn[:40]} is over")
             versions = self.history(name)
             refs = (versions[-1].entry,) if versions else ()
             return Draft("artifact", body, refs)
@@ -70,17 +69,17 @@ class Artifacts:
     def history(self, name: str) -> list[Version]:
         """Every version, the first first; [] for none."""
         now = self._ledger.position()
-        changed = any(self._ledger.entries(self._read, ("artifact", "forget")))
+        changed = now > self._read and any(self._ledger.entries(self._read, KINDS))
         if now < self._read or changed:  # all anew: what is merged may belong before what is known
             self._named = {}
             for entry in self._ledger.entries(kinds=("artifact",)):
                 body = entry.body or {"name": "forgotten"}
-                name_, by, code, why = (
-                    str(body.get(key, "")) for key in ("name", "by", "code", "why")
+                row = {key: str(body.get(key, "")) for key in ("name", "by", "code", "why")}
+                text = body["text"] if isinstance(body.get("text"), str) else None
+                rows = self._named.setdefault(row["name"], [])
+                rows.append(
+                    Version(text=text, number=len(rows) + 1, ts=entry.ts, entry=entry.id, **row)
                 )
-                rows, text = self._named.setdefault(name_, []), body.get("text")
-                text = text if isinstance(text, str) else None
-                rows.append(Version(name_, len(rows) + 1, text, by, code, why, entry.ts, entry.id))
         self._read = now
         return self._named.get(name, [])
 

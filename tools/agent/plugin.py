@@ -11,12 +11,12 @@ from typing import Any
 
 from exo.core.base.errors import ExoError, SettingError
 from exo.core.base.home import Home
+from exo.core.base.settings import changes
 from exo.core.ledger.canonical import canonical
 from exo.core.ledger.entry import Draft
 from exo.core.plugins import Context, PluginContext, ToolSpec
 from exo.core.sandbox.host import Sandbox
 from exo.core.substrate.artifacts import Artifacts, Version
-from exo.core.substrate.executor import changes
 from exo.tools.agent.package import made, read_package
 from exo.tools.agent.shed import PREFIX, Held, Shed
 from exo.tools.agent.workspace import Workspace

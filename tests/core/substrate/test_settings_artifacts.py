@@ -3,14 +3,12 @@ makes an answer less careful."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 from exo.core.base.errors import ExoError, SettingError
-from exo.core.base.settings import BY_NAME, TABLE, Settings
+from exo.core.base.settings import BY_NAME, TABLE, Settings, changes
 from exo.core.decide.question import MECHANISMS
-from exo.core.substrate.executor import Executor, changes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,7 +35,6 @@ WRONG = {
         ".".join(["a"] * 50_000) + " = 1",
         "\ud800",
     ],
-    "settings/gate": ["context.tail = 8", 'tools.ask = "never"'],
     "threshold/action.riskier": [
         "0.81",
         "0.99",
@@ -57,15 +54,6 @@ WRONG = {
 }
 
 
-def executor(held: dict[str, str], settings: Settings | None = None) -> Executor:
-    async def fetch(session: str) -> dict[str, str]:
-        return held if session == "s" else {}
-
-    made = Executor(settings or Settings(Path("/nowhere"), {}), fetch)
-    asyncio.run(made.learn("s"))
-    return made
-
-
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name in WRONG for text in WRONG[name]])
 def test_what_does_not_fit_is_refused_and_read_as_if_it_were_not_there(
     name: str, text: str
@@ -73,7 +61,7 @@ def test_what_does_not_fit_is_refused_and_read_as_if_it_were_not_there(
     with pytest.raises(SettingError) as refused:
         changes(name, text)
     assert len(str(refused.value)) < 1000
-    made = executor({name: text, "threshold/request.kind": "0.9"}).settings("s")
+    made = Settings(Path("f"), {}).under({name: text, "threshold/request.kind": "0.9"})
     assert made.made == {"threshold.request.kind": (0.9, "artifact threshold/request.kind")}
 
 
@@ -82,13 +70,11 @@ def test_an_artifact_stands_over_the_file_and_under_the_environment() -> None:
     saved = Settings(
         Path("f"), {"EXO_CONTEXT_VIEW": "200"}, {"context.tail": 6, "context.settle": 1.0}
     )
-    of = executor({"settings/context": text}, saved)
-    assert of.settings("s").origin("context.tail") == (4, "artifact settings/context")
-    assert of.settings("s").origin("context.view") == (200, "EXO_CONTEXT_VIEW")
-    assert of.settings("s").origin("context.settle") == (1.0, "f")
-    assert of.settings("other").origin("context.tail") == (6, "f"), "each session has its own"
-    saved.saved = {"context.settle": 2.0}
-    assert of.settings("s").number("context.settle") == 2.0, "a setting that is changed is followed"
+    of = saved.under({"settings/context": text})
+    assert of.origin("context.tail") == (4, "artifact settings/context")
+    assert of.origin("context.view") == (200, "EXO_CONTEXT_VIEW")
+    assert of.origin("context.settle") == (1.0, "f")
+    assert saved.origin("context.tail") == (6, "f"), "what others see stays as it is"
 
 
 def test_every_context_setting_and_every_threshold_can_be_an_artifact_and_nothing_else() -> None:
@@ -100,14 +86,13 @@ def test_every_context_setting_and_every_threshold_can_be_an_artifact_and_nothin
             assert row.name.removeprefix("threshold.") in MECHANISMS
             assert changes(row.name.replace(".", "/", 1), value)[row.name][0] == row.default
         else:
-            for name in (
-                "settings/context",
-                f"settings/{row.name.partition('.')[0]}",
-                "threshold/turn.end",
-            ):
+            for name in ("settings/context", "threshold/turn.end"):
                 with pytest.raises(ExoError):
                     changes(name, f"{row.name} = {value}")
-            assert changes(row.name.replace(".", "/"), value) == {}
+            area = row.name.partition(".")[0]
+            others = {f"settings/{area}", f"policies/{area}", row.name.replace(".", "/")}
+            for name in others - {"settings/context"}:
+                assert changes(name, f"{row.name} = {value}") == {}
 
 
 @given(st.text(max_size=200) | st.text('context.tailv=\n 0189"[]#', max_size=80))
