@@ -97,9 +97,7 @@ class ContextEngine:
         self.touch(session)
         if wait and not self._alone():
             await self.lanes.settle(session, self._settings(session).number("context.settle"))
-        extra = 0
-        if tools:
-            extra = estimate(json.dumps(list(tools)))
+        extra = estimate(json.dumps(list(tools))) if tools else 0
         self._last[session] = opening, extra
         request = await self._request(session, self.limits(session, shrink), recall)
         self._predicted = weight(request, self.meter.measure)
@@ -147,9 +145,7 @@ class ContextEngine:
         self, session: str, limits: Limits, recall: str, full: float = 1.0
     ) -> list[dict[str, Any]]:
         """The next request, after folding when it takes more than `full` of its budget."""
-        beyond = self._beyond
-        if beyond is None:
-            _, beyond = self._last[session]
+        beyond = self._last[session][1] if self._beyond is None else self._beyond
         budget = max(64, limits.budget - beyond)
         state = self.store.state(session)
         measure = self.meter.measure

@@ -140,11 +140,10 @@ class Engine(Offers):
         self._closing = False
         self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
         # the command `turn.send` is answered by the method `on_turn_send`
-        self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {}
-        for name in schema.COMMANDS:
-            method = "on_" + name.replace(".", "_")
-            if hasattr(self, method):
-                self._handlers[name] = getattr(self, method)
+        methods = {name: "on_" + name.replace(".", "_") for name in schema.COMMANDS}
+        self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
+            name: getattr(self, each) for name, each in methods.items() if hasattr(self, each)
+        }
 
     def _decisions(self, home: Home | None) -> Decisions:
         def record(facts: dict[str, Any]) -> None:
@@ -383,9 +382,7 @@ class Engine(Offers):
     async def on_turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
         self.sessions.info(body.session)
         text = spoken(body.text)
-        message = new_id()
-        if body.message is not None:
-            message = check_id(body.message)
+        message = new_id() if body.message is None else check_id(body.message)
         if known := self.sessions.sent(body.session, message):
             return schema.TurnSendResult(True, known)
         return self._send(body.session, text, message, body.mode, body.channel or "typed")

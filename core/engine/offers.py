@@ -50,10 +50,9 @@ class Offers:
     async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
         await self.plugins.ready()
-        rows = []
-        for name, command in sorted(self._registry.commands.items()):
-            rows.append({"name": name, "description": command.description})
-        return schema.CommandsResult(rows)
+        rows = sorted(self._registry.commands.items())
+        told = [{"name": name, "description": each.description} for name, each in rows]
+        return schema.CommandsResult(told)
 
     async def on_command_run(self, body: schema.CommandRun) -> schema.AnyResult:
         await self.plugins.ready()

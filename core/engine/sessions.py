@@ -101,9 +101,7 @@ class Sessions:
         """What `create` was told; None for all, and for a session that is none."""
         query = "SELECT toolsets FROM sessions WHERE id = ? AND toolsets NOT NULL"
         rows = self._database.rows(query, session)
-        if not rows:
-            return None
-        return frozenset(rows[0][0].split())
+        return frozenset(rows[0][0].split()) if rows else None
 
     def messages(self, session: str) -> list[Message]:
         """All of them, oldest first; only rows that are new since the last call are decoded."""

@@ -60,9 +60,7 @@ class Ledger:
     @property
     def author(self) -> str:
         """The public key that this device writes under, "" when it has none."""
-        if self._device:
-            return self._device.key.public
-        return ""
+        return self._device.key.public if self._device else ""
 
     def blind(self, text: str) -> str:
         """A hash of `text` that only this device can make, "" when it has no key."""
@@ -173,9 +171,7 @@ class Ledger:
     def verify(self, full: bool = True, progress: Progress | None = None) -> Report:
         """Re-derive everything, or with `full` off what came since this device's last checkpoint;
         `progress` is called with how many entries are done and how many there are."""
-        left = 0, ""
-        if self._device:
-            left = self._device.seq, self._device.chain
+        left = (self._device.seq, self._device.chain) if self._device else (0, "")
         with self._db.transaction(write=False) as link:
             checker = Checker(link, self._trusted(link))
             return checker.walk(self.author.encode(), left, full, progress)
@@ -267,9 +263,7 @@ class Ledger:
         """Number, chain and lc of an author's last entry."""
         query = "SELECT seq, chain, lc FROM events WHERE author = ? ORDER BY seq DESC LIMIT 1"
         found: list[tuple[int, str, int]] = self._db.rows(query, author)
-        if found:
-            return found[0]
-        return 0, START.decode(), 0
+        return found[0] if found else (0, START.decode(), 0)
 
     def _last_lc(self) -> int:
         return int(self._db.rows("SELECT ifnull(max(lc), 0) FROM events")[0][0])
@@ -311,9 +305,7 @@ class Ledger:
         query = f"SELECT body {JOINED} WHERE kind = 'device' AND json_valid (body) {_ORDER} LIMIT 1"
         query = f"SELECT CAST (json_extract (body, '$.root') AS BLOB) FROM ({query})"
         row = link.execute(query).fetchone()
-        if row is None or row[0] is None:
-            return ""
-        return str(row[0], errors="replace")
+        return str(row[0], errors="replace") if row and row[0] is not None else ""
 
     def _pages(self, after: int, until: int, kinds: Sequence[str] = ()) -> Iterator[Row]:
         """Rows in the order of replay, read a page at a time."""

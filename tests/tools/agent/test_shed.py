@@ -315,3 +315,18 @@ def test_a_call_reads_what_the_one_before_it_wrote(world: World) -> None:
 
     asyncio.run(many())
     assert world.space.read("seen") == "20"
+
+
+def test_a_turn_that_ended_meanwhile_takes_in_no_tool(world: World) -> None:
+    async def drain() -> None: ...
+
+    world.core.memory.drain = drain
+    asyncio.run(world.shed.add(package(), "model", "one", "c" * 64))
+    held = world.artifacts.get("tool/count_it")
+    assert held and (held.by, held.code) == ("model", "c" * 64)
+    world.artifacts._over = lambda turn: turn == "one"
+    for name in ("count_it", "another"):
+        with pytest.raises(ExoError, match="is over"):
+            asyncio.run(world.shed.add(package(name, "return 2 - 1"), "model", "one"))
+    assert len(world.artifacts.history("tool/count_it")) == 1
+    assert [each.package.name for each in world.shed.list()] == ["count_it"]
