@@ -117,9 +117,9 @@ def changes(name: str, text: str) -> Made:
             rows = dict(_flat(tomllib.loads(text)))
         except (ValueError, RecursionError) as error:
             raise SettingError(f"read {name}", str(error), "give TOML: context.tail = 8") from error
-        if others := [key for key in rows if not key.startswith("context.")]:
-            what, why = f"setting {others[0][:80]}", f"{name} does not change it"
-            raise SettingError(what, why, "it changes context.NAME")
+        for key in rows:
+            if not key.startswith("context."):
+                raise SettingError(f"setting {key[:80]}", f"{name} changes context.NAME alone")
     return {key: (parse(key, value, name), f"artifact {name}") for key, value in rows.items()}
 
 

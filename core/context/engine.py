@@ -145,7 +145,9 @@ class ContextEngine:
         self, session: str, limits: Limits, recall: str, full: float = 1.0
     ) -> list[dict[str, Any]]:
         """The next request, after folding when it takes more than `full` of its budget."""
-        beyond = self._last[session][1] if self._beyond is None else self._beyond
+        beyond = self._beyond
+        if beyond is None:
+            _, beyond = self._last[session]
         budget = max(64, limits.budget - beyond)
         state = self.store.state(session)
         measure = self.meter.measure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -140,10 +140,11 @@ class Engine(Offers):
         self._closing = False
         self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
         # the command `turn.send` is answered by the method `on_turn_send`
-        methods = {name: "on_" + name.replace(".", "_") for name in schema.COMMANDS}
-        self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {
-            name: getattr(self, each) for name, each in methods.items() if hasattr(self, each)
-        }
+        self._handlers: dict[str, Any] = {}
+        for name in schema.COMMANDS:
+            method = "on_" + name.replace(".", "_")
+            if hasattr(self, method):
+                self._handlers[name] = getattr(self, method)
 
     def _decisions(self, home: Home | None) -> Decisions:
         def record(facts: dict[str, Any]) -> None:

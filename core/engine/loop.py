@@ -309,8 +309,8 @@ class Loop:
         put = self._sessions.outbox.put
         context = replace(self._context_of(session, call, language), turn=turn)
         verdict = fault or await self._actions.judge(call, context)
-        facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
-        facts |= wrote if isinstance(verdict, str) else verdict.record() | wrote
+        facts = wrote | {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
+        facts |= {} if isinstance(verdict, str) else verdict.record()
         risk = self._actions.tools.risk(call)
         with self._hub.commit() as add:
             put("action", f"{key}:action", session, turn, call=call.id, **facts)

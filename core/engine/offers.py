@@ -50,9 +50,10 @@ class Offers:
     async def on_command_list(self, body: schema.CommandList) -> schema.CommandsResult:
         """What command.run runs."""
         await self.plugins.ready()
-        rows = sorted(self._registry.commands.items())
-        told = [{"name": name, "description": each.description} for name, each in rows]
-        return schema.CommandsResult(told)
+        rows = []
+        for name, command in sorted(self._registry.commands.items()):
+            rows.append({"name": name, "description": command.description})
+        return schema.CommandsResult(rows)
 
     async def on_command_run(self, body: schema.CommandRun) -> schema.AnyResult:
         await self.plugins.ready()
@@ -114,9 +115,9 @@ class Offers:
     async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
         found, settings = {}, await self.tuned_for("")
         for key in body.keys if body.keys is not None else BY_NAME:
-            (value, origin), row = settings.origin(key), BY_NAME[key]
-            about = {"unit": row.unit, "meaning": row.meaning}
-            found[key] = {"value": value, "origin": origin, **about}
+            value, origin = settings.origin(key)
+            row = {"value": value, "origin": origin, "unit": BY_NAME[key].unit}
+            found[key] = row | {"meaning": BY_NAME[key].meaning}
         return schema.ConfigResult(found)
 
     async def on_config_set(self, body: schema.ConfigSet) -> schema.ConfigSaved:

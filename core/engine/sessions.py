@@ -200,9 +200,10 @@ class Sessions:
         """The time (ms UTC) of the message that a fork was made at, or of the last copied one where that was taken
         back; for others `good_at`, which is also the latest."""
         told = (
-            "SELECT ifnull((SELECT created FROM messages WHERE id = forked_at), (SELECT max(created)"
-            " FROM messages m WHERE session = s.id AND m.created <= s.created))"
-            " FROM sessions s WHERE id = ? AND parent NOT NULL"
+            "SELECT ifnull("
+            " (SELECT created FROM messages WHERE id = forked_at),"
+            " (SELECT max(created) FROM messages m WHERE session = s.id AND m.created <= s.created)"
+            ") FROM sessions s WHERE id = ? AND parent NOT NULL"
         )
         at = next((at for (at,) in self._database.rows(told, session)), None) or self.good_at
         return min(at, self.good_at or at)

@@ -171,7 +171,9 @@ class Ledger:
     def verify(self, full: bool = True, progress: Progress | None = None) -> Report:
         """Re-derive everything, or with `full` off what came since this device's last checkpoint;
         `progress` is called with how many entries are done and how many there are."""
-        left = (self._device.seq, self._device.chain) if self._device else (0, "")
+        left = 0, ""
+        if self._device:
+            left = self._device.seq, self._device.chain
         with self._db.transaction(write=False) as link:
             checker = Checker(link, self._trusted(link))
             return checker.walk(self.author.encode(), left, full, progress)
@@ -263,7 +265,9 @@ class Ledger:
         """Number, chain and lc of an author's last entry."""
         query = "SELECT seq, chain, lc FROM events WHERE author = ? ORDER BY seq DESC LIMIT 1"
         found: list[tuple[int, str, int]] = self._db.rows(query, author)
-        return found[0] if found else (0, START.decode(), 0)
+        if found:
+            return found[0]
+        return 0, START.decode(), 0
 
     def _last_lc(self) -> int:
         return int(self._db.rows("SELECT ifnull(max(lc), 0) FROM events")[0][0])

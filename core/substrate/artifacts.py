@@ -16,7 +16,6 @@ from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
 
 LONGEST = 200_000  # characters of a text
-KINDS = ("artifact", "forget")
 _NAME = re.compile(r"[a-z][a-z0-9_-]*(?:/[\w.-]+){1,4}")
 
 
@@ -69,17 +68,15 @@ class Artifacts:
     def history(self, name: str) -> list[Version]:
         """Every version, the first first; [] for none."""
         now = self._ledger.position()
-        changed = now > self._read and any(self._ledger.entries(self._read, KINDS))
+        changed = any(self._ledger.entries(self._read, ("artifact", "forget")))
         if now < self._read or changed:  # all anew: what is merged may belong before what is known
             self._named = {}
             for entry in self._ledger.entries(kinds=("artifact",)):
-                body = entry.body or {"name": "forgotten"}
-                row = {key: str(body.get(key, "")) for key in ("name", "by", "code", "why")}
-                text = body["text"] if isinstance(body.get("text"), str) else None
-                rows = self._named.setdefault(row["name"], [])
-                rows.append(
-                    Version(text=text, number=len(rows) + 1, ts=entry.ts, entry=entry.id, **row)
-                )
+                body = entry.body or {"name": "forgotten", "text": None}
+                named, text = str(body["name"]), body["text"]
+                rows = self._named.setdefault(named, [])
+                by, code, why = (str(body.get(key, "")) for key in ("by", "code", "why"))
+                rows.append(Version(named, len(rows) + 1, text, by, code, why, entry.ts, entry.id))
         self._read = now
         return self._named.get(name, [])
 
