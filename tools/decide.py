@@ -120,6 +120,7 @@ def _here(home: Home) -> Ask:
     from exo.core.engine.outbox import Row
     from exo.core.ledger.ledger import Ledger
     from exo.core.ledger.mirror import Mirror
+    from exo.core.substrate.artifacts import Artifacts
 
     clock, settings = SystemClock(), Settings.load(home.settings_file)
     ledger = Ledger(home, clock)
@@ -130,10 +131,14 @@ def _here(home: Home) -> Ask:
         body = {"session": "", "turn": "", "asked": id_} | facts
         mirror.write([Row(id_, "decision", "", "", clock.now_ms(), body)])
 
+    async def tuned(session: str) -> Settings:
+        return settings.under(Artifacts(ledger).all())
+
     decider = Decider(
         lambda: providers(settings, home.models_socket),
         Calibration(home.cache / "decide"),
         record,
+        tuned,
     )
 
     def ask(mechanism: str, state: str, options: dict[str, str] | None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes.util
 import importlib.util
 import json
@@ -106,7 +107,7 @@ def _folders(home: Home) -> Iterator[Finding]:
 
 def _settings(home: Home) -> Iterator[Finding]:
     try:
-        settings = Settings.load(home.settings_file)
+        settings = _with_artifacts(home, Settings.load(home.settings_file))
         rows = [(row.name, *settings.origin(row.name)) for row in TABLE]
     except ExoError as error:
         yield Finding("settings", "fault", str(error), f"edit {home.settings_file}")
@@ -116,6 +117,21 @@ def _settings(home: Home) -> Iterator[Finding]:
         yield Finding("settings", "warning", f"{name} is no setting of ours", f"unset {name}")
     own = [f"{name} = {value} ({origin})" for name, value, origin in rows if origin != "default"]
     yield Finding("settings", "ok", "; ".join(own) or f"all {len(TABLE)} at their defaults")
+
+
+def _with_artifacts(home: Home, settings: Settings) -> Settings:
+    """What the artifacts of the record make of them; a record that cannot be read is told of elsewhere."""
+    from exo.core.base.clock import SystemClock
+    from exo.core.ledger.ledger import Ledger
+    from exo.core.substrate.artifacts import Artifacts
+
+    if not (home.store / "private" / "ledger.sqlite").exists():
+        return settings
+    with contextlib.suppress(ExoError):
+        ledger = Ledger(home, SystemClock(), enrol=False)
+        with contextlib.closing(ledger):
+            return settings.under(Artifacts(ledger).all())
+    return settings
 
 
 def _policies(home: Home) -> Finding:

@@ -1,16 +1,21 @@
 """Every setting there is, as one table, settings.toml. A setting has a default that works with no file.
 
 A value comes from, in this order: the environment (`EXO_` and the name in capitals, dots as
-underscores), `state/settings.toml`, the default; `Settings.origin` says which."""
+underscores), an artifact, `state/settings.toml`, the default; `Settings.origin` says which.
+
+Artifacts change `context.*` (`settings/context`, TOML) and `threshold.*` (`threshold/MECHANISM`, a number) alone.
+Invariant: one that does not fit is refused before it is kept, and read as if it were not there."""
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +23,7 @@ from exo.core.base.errors import SettingError, storage_error
 from exo.core.base.files import write_atomic
 
 Value = bool | int | float | str
+Made = dict[str, tuple[Value, str]]  # by artifacts: setting -> value, whose it is
 
 
 @dataclass(frozen=True)
@@ -45,11 +51,12 @@ BY_NAME = {row.name: row for row in TABLE}
 
 @dataclass
 class Settings:
-    """The settings of one home. `get` never fails for a name in TABLE."""
+    """The settings of one home, and what an artifact makes of them. `origin` never fails for a name in TABLE."""
 
     path: Path
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     saved: dict[str, Value] = field(default_factory=dict)
+    made: Made = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -63,9 +70,19 @@ class Settings:
         variable = "EXO_" + name.upper().replace(".", "_")
         if variable in self.environ:
             return parse(name, self.environ[variable], variable), variable
+        if name in self.made:
+            return self.made[name]
         if name in self.saved:
             return self.saved[name], str(self.path)
         return row.default, "default"
+
+    def under(self, held: Mapping[str, str]) -> Settings:
+        """These, with what the artifacts in `held` make of them."""
+        made: Made = {}
+        for name, text in held.items():
+            with suppress(SettingError):
+                made |= changes(name, text)
+        return replace(self, made=made)
 
     def text(self, name: str) -> str:
         return str(self.origin(name)[0])
@@ -88,6 +105,24 @@ class Settings:
         self.saved = saved
 
 
+@functools.lru_cache(64)
+def changes(name: str, text: str) -> Made:
+    """What an artifact makes of the settings; nothing where it is but a text. Raises SettingError for what does
+    not fit."""
+    rows: dict[str, object] = {}
+    if name.startswith("threshold/"):
+        rows = {name.replace("/", ".", 1): text.strip()}
+    elif name == "settings/context":
+        try:
+            rows = dict(_flat(tomllib.loads(text)))
+        except (ValueError, RecursionError) as error:
+            raise SettingError(f"read {name}", str(error), "give TOML: context.tail = 8") from error
+        for key in rows:
+            if not key.startswith("context."):
+                raise SettingError(f"setting {key[:80]}", f"{name} changes context.NAME alone")
+    return {key: (parse(key, value, name), f"artifact {name}") for key, value in rows.items()}
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """What a person wrote into a file; an absent one is empty. Raises SettingError, StorageError."""
     try:
@@ -102,17 +137,16 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def parse(name: str, value: object, source: str) -> Value:
     """Return `value` in the setting's type. Raises SettingError naming `source`."""
-    row = _row(name)
+    row, where = _row(name), f"{value!r:.80} from {source}"
     try:
         result = _convert(type(row.default), value)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         kind = type(row.default).__name__
-        raise SettingError(f"setting {name}", f"{value!r} from {source} is no {kind}") from error
-    where = f"{value!r} from {source}"
+        raise SettingError(f"setting {name}", f"{where} is no {kind}") from error
     if row.choices and result not in row.choices:
         raise SettingError(f"setting {name}", where, f"use one of {row.choices}")
     if not isinstance(result, str) and not row.low <= result <= row.high:
-        span = f"use {row.low:g} to {row.high:g} {row.unit}"
+        span = f"use {row.low:.12g} to {row.high:.12g} {row.unit}".rstrip()
         raise SettingError(f"setting {name}", f"{where} is out of range", span)
     return result
 

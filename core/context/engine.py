@@ -36,40 +36,26 @@ HIGH = 0.6  # the tail is cut below its wanted length while more is used
 
 
 class ContextEngine:
-    """One for all sessions. `alone()` says that summaries are made by the same model, on the same
-    machine, as live turns: then nobody waits for them."""
+    """One for all sessions. `settings(session)` are those that hold for it; `alone()` says that summaries are
+    made by the same model, on the same machine, as live turns: then nobody waits for them."""
 
     def __init__(
         self,
         database: Database,
         hub: Hub,
         model: Model,
-        settings: Settings,
+        settings: Callable[[str], Settings],
         clock: Clock,
         alone: Callable[[], bool] = lambda: True,
     ) -> None:
         self._database = database
         self._hub = hub
         self._alone = alone
-        self._settle = settings.number("context.settle")
-        self._by_model = settings.text("context.summaries") == "model"
-        self._limits = Limits(
-            settings.count("context.window") or settings.count("models.window"),
-            settings.count("reply.tokens"),
-            settings.count("context.tail"),
-            settings.count("context.view"),
-            settings.count("context.step"),
-        )
+        self._settings = settings
         self.store = Store(database)
         self.meter = Meter(lambda what: model.count("main", what))
-        # aux work has half the window on the local server; the prompt and the reply need room too
-        self._source = max(200, min(6000, self._limits.window // 2 - 400))
         self._summariser = Summariser(model, self.meter.measure)
-        at_once: dict[Lane, int] = {
-            "live": settings.count("context.live"),
-            "import": settings.count("context.imports"),
-        }
-        self.lanes = Lanes(at_once, self._job, alone, clock)
+        self.lanes = Lanes(self._at_once, self._job, alone, clock)
         # session -> (opening, tokens of its tools), of the last request
         self._last: dict[str, tuple[Sequence[dict[str, Any]], int]] = {}
         self._predicted = 0
@@ -77,9 +63,17 @@ class ContextEngine:
 
     # ---- a turn ----------------------------------------------------------------------------------
 
-    def limits(self, shrink: int = 0) -> Limits:
+    def limits(self, session: str, shrink: int = 0) -> Limits:
         """The limits in force; each `shrink` halves the window, for a model that found it too long."""
-        limits = replace(self._limits, exact=self.meter.exact)
+        count = self._settings(session).count
+        limits = Limits(
+            count("context.window") or count("models.window"),
+            count("reply.tokens"),
+            count("context.tail"),
+            count("context.view"),
+            count("context.step"),
+            self.meter.exact,
+        )
         if self.meter.window:
             limits = replace(limits, window=min(limits.window, self.meter.window))
         if not limits.step and not self._alone():
@@ -102,12 +96,10 @@ class ContextEngine:
         summarises, pending summaries are waited for first."""
         self.touch(session)
         if wait and not self._alone():
-            await self.lanes.settle(session, self._settle)
-        extra = 0
-        if tools:
-            extra = estimate(json.dumps(list(tools)))
+            await self.lanes.settle(session, self._settings(session).number("context.settle"))
+        extra = estimate(json.dumps(list(tools))) if tools else 0
         self._last[session] = opening, extra
-        request = await self._request(session, self.limits(shrink), recall)
+        request = await self._request(session, self.limits(session, shrink), recall)
         self._predicted = weight(request, self.meter.measure)
         return request
 
@@ -128,12 +120,12 @@ class ContextEngine:
         if session not in self._last:
             return False
         view = self.store.state(session).view
-        await self._request(session, self.limits(), "", FULL)
+        await self._request(session, self.limits(session), "", FULL)
         return self.store.state(session).view is not view
 
     def touch(self, session: str, lane: Lane = "live") -> None:
         """Queue every summary of the session that is due: new, interrupted or failed before."""
-        due = self._due(self.store.state(session))
+        due = self._due(self.store.state(session), self.limits(session))
         self.lanes.add(lane, [(session, address) for address in due])
 
     async def close(self) -> None:
@@ -252,7 +244,9 @@ class ContextEngine:
             rows = self.store.leaf(session, address)
             messages = [each for _, each in rows]
             last, _ = rows[-1]
-            return last, *of_messages(messages, self._source)
+            # aux work has half the window on the local server; the prompt and the reply need room too
+            room = max(200, min(6000, self.limits(session).window // 2 - 400))
+            return last, *of_messages(messages, room)
         older, newer = children(address)
         last = state.nodes[newer].last
         return last, *of_pair(state.nodes[older].text, state.nodes[newer].text)
@@ -266,9 +260,8 @@ class ContextEngine:
             leaves += 1
         return leaves
 
-    def _due(self, state: State) -> list[Address]:
+    def _due(self, state: State, limits: Limits) -> list[Address]:
         """Summaries to make: leaves older than the tail, parents that the view will need."""
-        limits = self.limits()
         begin = state.start // LEAF
         end = (state.count - limits.tail) // LEAF
         leaves = [(0, n) for n in range(begin, end)]
@@ -295,15 +288,19 @@ class ContextEngine:
                 total += measure(state.nodes[each].text) + MESSAGE_TOKENS
         return total
 
+    def _at_once(self, lane: Lane, session: str) -> int:
+        count = self._settings(session).count
+        return count("context.live" if lane == "live" else "context.imports")
+
     async def _job(self, lane: Lane, key: Key) -> None:
         """Make one summary and save it. When no model answers, rules do it for now: it stays due."""
         session, address = key
         state = self.store.state(session)
         last, source, facts = self._source_of(session, state, address)
-        room = self.limits().node(address[0])
+        room = self.limits(session).node(address[0])
         by: By = "rules"
         text = self._summariser.rules(facts, room)
-        if self._by_model:
+        if self._settings(session).text("context.summaries") == "model":
             try:
                 text, by = await self._summariser.write(source, facts, room)
             except ModelError:

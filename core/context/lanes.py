@@ -39,10 +39,10 @@ class _Job:
 
 @dataclass
 class Lanes:
-    """`_limits` is how many jobs of a lane run at once; `_alone()` says that they share the one model with
+    """`_limit(lane, session)` is how many jobs of a lane run at once; `_alone()` says that they share the one model with
     live turns: then one job runs at a time, and only while no turn does."""
 
-    _limits: dict[Lane, int]
+    _limit: Callable[[Lane, str], int]
     _run: Callable[[Lane, Key], Awaitable[None]]
     _alone: Callable[[], bool]
     _clock: Clock
@@ -112,7 +112,8 @@ class Lanes:
         running = Counter(job.lane for job in self._jobs.values() if job.task)
         # live ones first
         for key, job in sorted(self._jobs.items(), key=lambda each: each[1].lane == "import"):
-            full = running.total() > 0 if alone else running[job.lane] >= self._limits[job.lane]
+            most = 1 if alone else self._limit(job.lane, key[0])
+            full = (running.total() if alone else running[job.lane]) >= most
             if job.task is None and not full and job.lane not in self._paused:
                 job.task = asyncio.create_task(self._work(key, job))
                 running[job.lane] += 1

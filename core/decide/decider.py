@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from exo.core.base.errors import ExoError
+from exo.core.base.settings import Settings
 from exo.core.decide.calibration import Calibration
 from exo.core.decide.providers import LONGEST, Answers, Provider
 from exo.core.decide.question import MECHANISMS, MILLION, Decision, Mechanism, per_million
 
 Record = Callable[[dict[str, Any]], None]
+EVEN = 0.5  # of a question of the moment: the threshold, up to which the likeliest answer is none
 
 
+@dataclass
 class Decider:
     """`providers` are asked for at each decision, since a person may change them; `record` takes the facts of each decision, with the state and the options of a question of the moment as
-    text: whoever writes them down makes hashes of those."""
+    text: whoever writes them down makes hashes of those; `settings` are those of a session ("": of a new one)."""
 
-    def __init__(
-        self, providers: Callable[[], Sequence[Provider]], calibration: Calibration, record: Record
-    ) -> None:
-        self._providers, self._calibration, self._record = providers, calibration, record
+    _providers: Callable[[], Sequence[Provider]]
+    _calibration: Calibration
+    _record: Record
+    _settings: Callable[[str], Awaitable[Settings]]
 
     async def decide(
         self, mechanism: Mechanism, state: str, ruled: str = "", patience: float = 0, **about: Any
@@ -49,6 +52,7 @@ class Decider:
         nobody waits for the answer: only then are slow providers asked. `about` goes into the record."""
         ruled, begun, state = ruled or {}, time.monotonic(), state[:LONGEST]
         found: dict[str, Decision] = {}
+        settings = await self._settings(about.get("session", ""))
         for each in mechanisms:
             said = ruled.get(each.name, "")
             if said and (said not in each.careful or said == each.careful[-1]):
@@ -65,7 +69,8 @@ class Decider:
             }
             answers = await _asked(provider, state, open_, patience) if open_ else {}
             for name, raw in answers.items():
-                found[name] = self._judged(open_[name], raw, provider.name)
+                least = settings.number(f"threshold.{name}") if name in MECHANISMS else EVEN
+                found[name] = self._judged(name, raw, provider.name, least)
         spent = round((time.monotonic() - begun) * 1000)
         for each in mechanisms:
             one = found.get(each.name) or _nobody(each)
@@ -76,10 +81,10 @@ class Decider:
             self._record({**about, **vars(one)})
         return found
 
-    def _judged(self, mechanism: Mechanism, raw: Mapping[str, float], provider: str) -> Decision:
-        sure = self._calibration.apply(provider, mechanism.name, raw)
+    def _judged(self, name: str, raw: Mapping[str, float], provider: str, least: float) -> Decision:
+        sure = self._calibration.apply(provider, name, raw)
         best = max(sure, key=sure.__getitem__)
-        counts = per_million(sure), sure[best] <= mechanism.threshold, provider
+        counts = per_million(sure), sure[best] <= least, provider
         return Decision(best, *counts, raw=per_million(raw))
 
 

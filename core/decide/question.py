@@ -30,7 +30,6 @@ class Mechanism:
     kind: Kind = "choice"
     asks: str = ""
     safe: str = ""
-    threshold: float = 0.5  # of the calibrated probability of an answer, up to which it is none
     careful: Sequence[str] = ()
 
     def wire(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -102,7 +102,7 @@ class Engine(Offers):
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
-        self.context = ContextEngine(database, hub, model, settings, clock, lambda: local("aux"))
+        self.context = ContextEngine(database, hub, model, self.tuned, clock, lambda: local("aux"))
         rules = Rules(
             settings.count("turn.rounds"),
             settings.count("turn.retries"),
@@ -141,7 +141,7 @@ class Engine(Offers):
         self._closing = False
         self._tasks: set[asyncio.Task[Any]] = set()  # beside the turns; each may be cancelled
         # the command `turn.send` is answered by the method `on_turn_send`
-        self._handlers: dict[str, Callable[[Any], Awaitable[Any]]] = {}
+        self._handlers: dict[str, Any] = {}
         for name in schema.COMMANDS:
             method = "on_" + name.replace(".", "_")
             if hasattr(self, method):
@@ -158,6 +158,7 @@ class Engine(Offers):
             lambda: providers(self._settings, home.models_socket) if home else [],
             Calibration(home.cache / "decide" if home else None),
             record if home else lambda facts: None,
+            self.tuned_for,
         )
         found = Decisions(decider, lambda id_: self._turns[id_].id if id_ in self._turns else "")
         self.plugins.builtin("decide", found.register)
@@ -213,7 +214,7 @@ class Engine(Offers):
         if good is not None:
             self.sessions.good_at, self.plugins.only = good.ts, set(good.plugins)
             when = self._clock.local(good.ts)
-            why = "starts failed: plugins, tools and prompts are those of"
+            why = "starts failed: plugins, tools, prompts and context settings are those of"
             self._tell("guard", f"{MOST} {why} {when:%Y-%m-%d %H:%M %Z}; `exo doctor` says more")
         self._approvals.close_lost()
         for session, turn in self.sessions.left_running():
@@ -372,6 +373,7 @@ class Engine(Offers):
     async def _prefill(self, session: str) -> None:
         await self.plugins.ready()
         try:
+            await self._slots.artifacts(session, self.sessions.as_of(session))
             request = await self._loop.request(session, wait=False)
             await self._model.prefill("main", request)
         except ExoError:
@@ -382,9 +384,7 @@ class Engine(Offers):
     async def on_turn_send(self, body: schema.TurnSend) -> schema.TurnSendResult:
         self.sessions.info(body.session)
         text = spoken(body.text)
-        message = new_id()
-        if body.message is not None:
-            message = check_id(body.message)
+        message = new_id() if body.message is None else check_id(body.message)
         if known := self.sessions.sent(body.session, message):
             return schema.TurnSendResult(True, known)
         return self._send(body.session, text, message, body.mode, body.channel or "typed")

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -144,6 +144,7 @@ class Loop:
         self._write_end(turn, "error", ExoError(what, do="ask again", code="restarted"))
 
     async def _answer(self, turn: Turn) -> StopReason:
+        await self._slots.artifacts(turn.session, self._sessions.as_of(turn.session))
         before = past(self._sessions.messages(turn.session))
         reader, found = self._reader(), Read()
         plan = reader.plan(turn.text, self._now(), before)
@@ -253,8 +254,8 @@ class Loop:
         self, session: str, shrink: int = 0, recalled: str = "", wait: bool = True
     ) -> Request:
         """What the model would be asked now, for this session; each `shrink` halves its length."""
-        limits = self._context.limits(shrink)
-        made = await self._slots.artifacts(session, self._sessions.as_of(session))
+        made = self._slots.held.get(session, {})
+        limits = self._context.limits(session, shrink)
         opening = list(self._opening)
         opening[0] = opening[0] | {"content": made.get("prompt/system", opening[0]["content"])}
         if pack := await self._slots.pack(session):
@@ -320,16 +321,17 @@ class Loop:
         return results
 
     async def act(
-        self, session: str, call: Call, by: Turn | None = None, fault: str = ""
+        self, session: str, call: Call, by: Turn | None = None, fault: str = "", /, **wrote: str
     ) -> ToolResult:
         """Run a call through gate, hooks and approvals; with a `fault` it is not made. Only a call of a
-        turn is told of by events; every call goes into the record, with what the gate said."""
+        turn is told of by events; every call goes into the record, with what the gate said and who made it
+        where that was code (`wrote`: by, code)."""
         turn, language = (by.id, by.language) if by else ("", "en")
         key = f"{turn or new_id()}:{call.id}"
         put = self._sessions.outbox.put
-        context = self._context_of(session, call, language)
+        context = replace(self._context_of(session, call, language), turn=turn)
         verdict = fault or await self._actions.judge(call, context)
-        facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
+        facts = wrote | {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
         facts |= {} if isinstance(verdict, str) else verdict.record()
         risk = self._actions.tools.risk(call)
         with self._hub.commit() as add:

@@ -11,6 +11,7 @@ from exo.core.base.settings import BY_NAME, Settings
 from exo.core.engine.sessions import Sessions
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Registry
+from exo.core.plugins.slots import Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
 from exo.core.retrieve.provider import Provider
@@ -30,6 +31,7 @@ class Offers:
     _model: Model
     _settings: Settings
     _registry: Registry
+    _slots: Slots
     _timers: Timers
     _memory: Provider | None
 
@@ -99,16 +101,23 @@ class Offers:
         skills = self._registry.skills.values()
         return schema.Rows([vars(skill) | {"path": str(skill.path)} for skill in skills])
 
+    def tuned(self, session: str) -> Settings:
+        """The settings as the artifacts of a session make them."""
+        return self._settings.under(self._slots.held.get(session, {}))
+
+    async def tuned_for(self, session: str) -> Settings:
+        """The same, of a session whose turn runs or, "", of one that begins now."""
+        await self.plugins.ready()
+        if not session:
+            await self._slots.artifacts("", self.sessions.as_of(""))
+        return self.tuned(session)
+
     async def on_config_get(self, body: schema.ConfigGet) -> schema.ConfigResult:
-        found = {}
+        found, settings = {}, await self.tuned_for("")
         for key in body.keys if body.keys is not None else BY_NAME:
-            value, origin = self._settings.origin(key)
-            found[key] = {
-                "value": value,
-                "origin": origin,
-                "unit": BY_NAME[key].unit,
-                "meaning": BY_NAME[key].meaning,
-            }
+            value, origin = settings.origin(key)
+            row = {"value": value, "origin": origin, "unit": BY_NAME[key].unit}
+            found[key] = row | {"meaning": BY_NAME[key].meaning}
         return schema.ConfigResult(found)
 
     async def on_config_set(self, body: schema.ConfigSet) -> schema.ConfigSaved:

@@ -101,9 +101,7 @@ class Sessions:
         """What `create` was told; None for all, and for a session that is none."""
         query = "SELECT toolsets FROM sessions WHERE id = ? AND toolsets NOT NULL"
         rows = self._database.rows(query, session)
-        if not rows:
-            return None
-        return frozenset(rows[0][0].split())
+        return frozenset(rows[0][0].split()) if rows else None
 
     def messages(self, session: str) -> list[Message]:
         """All of them, oldest first; only rows that are new since the last call are decoded."""
@@ -199,11 +197,16 @@ class Sessions:
         return fork
 
     def as_of(self, session: str) -> int:
-        """The time (ms UTC) of the message that a fork was made at; for others `good_at`."""
+        """The time (ms UTC) of the message that a fork was made at, or of the last copied one where that was taken
+        back; for others `good_at`, which is also the latest."""
         told = (
-            "SELECT created FROM messages WHERE id = (SELECT forked_at FROM sessions WHERE id = ?)"
+            "SELECT ifnull("
+            " (SELECT created FROM messages WHERE id = forked_at),"
+            " (SELECT max(created) FROM messages m WHERE session = s.id AND m.created <= s.created)"
+            ") FROM sessions s WHERE id = ? AND parent NOT NULL"
         )
-        return next((at for (at,) in self._database.rows(told, session)), self.good_at)
+        at = next((at for (at,) in self._database.rows(told, session)), None) or self.good_at
+        return min(at, self.good_at or at)
 
     def undo(self, session: str, turns: int, but: str = "") -> int:
         """Delete the messages of the last `turns` turns, not counting the turn `but`; returns how many

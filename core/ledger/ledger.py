@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,7 @@ class Ledger:
     @property
     def author(self) -> str:
         """The public key that this device writes under, "" when it has none."""
-        if self._device:
-            return self._device.key.public
-        return ""
+        return self._device.key.public if self._device else ""
 
     def blind(self, text: str) -> str:
         """A hash of `text` that only this device can make, "" when it has no key."""
@@ -70,14 +68,16 @@ class Ledger:
 
     # ---- writing -------------------------------------------------------------------------------------
 
-    def append(self, *drafts: Draft, durable: bool = True) -> list[Entry]:
+    def append(self, *drafts: Draft | Callable[[], Draft], durable: bool = True) -> list[Entry]:
         """Sign, chain and commit the drafts in one transaction; durable ones survive power loss once this
-        returns. Raises NotCanonical, ExoError for a draft that does not fit, StorageError."""
-        for draft in drafts:
-            if draft.kind.encode() in LASTING:
-                raise ExoError("append an entry", f"a {draft.kind} entry is not made by append")
+        returns. What is called for its draft sees all that stands before it. Raises NotCanonical, ExoError
+        for a draft that does not fit, StorageError, and what is raised by what is called."""
         with self._db.transaction(durable) as link:
-            return self._write(link, drafts)
+            made = [each() if callable(each) else each for each in drafts]
+            for draft in made:
+                if draft.kind.encode() in LASTING:
+                    raise ExoError("append an entry", f"a {draft.kind} entry is not made by append")
+            return self._write(link, made)
 
     def checkpoint(self) -> Entry:
         """Append a signed statement of all heads, from which a quick verification starts."""
@@ -309,9 +309,7 @@ class Ledger:
         query = f"SELECT body {JOINED} WHERE kind = 'device' AND json_valid (body) {_ORDER} LIMIT 1"
         query = f"SELECT CAST (json_extract (body, '$.root') AS BLOB) FROM ({query})"
         row = link.execute(query).fetchone()
-        if row is None or row[0] is None:
-            return ""
-        return str(row[0], errors="replace")
+        return str(row[0], errors="replace") if row and row[0] is not None else ""
 
     def _pages(self, after: int, until: int, kinds: Sequence[str] = ()) -> Iterator[Row]:
         """Rows in the order of replay, read a page at a time."""

@@ -54,6 +54,10 @@ class Mirror:
         """The entry of what was said last in this session, "" when nothing was."""
         return self._names().get(f"session/{session}", "")
 
+    def over(self, turn: str) -> bool:
+        """Whether a turn has ended, by the rows that were handed in."""
+        return f"outcome/{turn}/" in self._names()
+
     def _sealed(self, body: dict[str, Any]) -> dict[str, Any]:
         """A decision without its texts: hashes that only this device can make stand for them."""
         body = {**body, "state": self._ledger.blind(body["state"])}

@@ -19,7 +19,7 @@ from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.settings import Settings
 from exo.core.plugins.hooks import Hook, Hooks, check_name
-from exo.core.protocol.schema import Call, ToolResult
+from exo.core.protocol.schema import ToolResult
 from exo.core.toolbox.registry import Context, Handler, Toolbox, ToolSpec
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Channels:
 @dataclass(frozen=True)
 class Core:
     """What a plugin may use of the exod that it runs in: settings, clock, timers, the folder of notes, channels; the
-    toolbox, for tools that come and go while it runs; `act(session, call)`, a call through gate and approvals;
+    toolbox, for tools that come and go while it runs; `act(session, call, by=, code=)`, a call through gate and approvals, made by that code;
     `before` and `undo`, the turn before the present one of a session; `panel(session, action, data)`, a command to
     the device; `as_of(session)`, the time (ms UTC) that a fork looks back to, else 0; `new_session(title)` and
     `deliver(session, text, key, ask)` of Engine; the record (None where none is kept) and the secrets of the home."""
@@ -156,7 +156,7 @@ class Core:
     notes: Path
     channels: Channels
     tools: Toolbox
-    act: Callable[[str, Call], Awaitable[ToolResult]]
+    act: Callable[..., Awaitable[ToolResult]]
     before: Callable[[str], Past | None]
     undo: Callable[[str], Past | None]
     panel: Callable[[str, str, dict[str, Any]], None]

@@ -60,15 +60,16 @@ class Slots:
 
     def __init__(self, registry: Registry, timeout: float) -> None:
         self._registry, self._timeout = registry, timeout
+        self.held: dict[str, dict[str, str]] = {}  # session ("": a new one) -> its artifacts
 
     async def pack(self, session: str) -> str:
         value = await self._call("memory", "pack", session)
         return value if isinstance(value, str) else ""
 
-    async def artifacts(self, session: str, at: int) -> dict[str, str]:
-        """The artifacts that hold for this session (0), or held at `at`, by name."""
+    async def artifacts(self, session: str, at: int) -> None:
+        """Take in, when a turn begins, the artifacts that hold for its session (0), or held at `at`, by name."""
         value = await self._call("memory", "artifacts", session, at)
-        return value if isinstance(value, dict) else {}
+        self.held[session] = value if isinstance(value, dict) else {}
 
     async def recall(self, session: str, text: str, deep: bool = False) -> Remembered:
         """`deep` where much that is known bears on it: a provider without that method does as always."""

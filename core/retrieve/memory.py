@@ -37,7 +37,7 @@ class Memory:
         self.store = Store(home, self.ledger, clock)
         self.index = Index(home.store / "private" / "index.sqlite")
         self.mirror = Mirror(self.ledger)
-        self.artifacts = Artifacts(self.ledger)
+        self.artifacts = Artifacts(self.ledger, self.mirror.over)
         self.embedder = embedder
         self._recall = Recall(self.index, clock)
 

@@ -7,9 +7,11 @@ wrote it, the hash of that code. An older one comes back as a new version with i
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from exo.core.base.errors import ExoError
+from exo.core.base.settings import changes
 from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
 
@@ -33,39 +35,49 @@ class Version:
 
 
 class Artifacts:
-    """The versions in one ledger, in replay order; usable by its thread."""
+    """The versions in one ledger, in replay order; usable by its thread. `over(turn)` is whether it has ended."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, over: Callable[[str], bool] = lambda turn: False) -> None:
+        self._ledger, self._over = ledger, over
         self._read, self._named = 0, dict[str, list[Version]]()
 
-    def put(self, name: str, text: str | None, by: str, code: str = "", why: str = "") -> Version:
-        """Make `text` the version that holds; the same text again makes none. Raises ExoError for a name or
-        text that cannot be."""
+    def put(
+        self, name: str, text: str | None, by: str, code: str = "", why: str = "", turn: str = ""
+    ) -> Version:
+        """Make `text` the version that holds; the same text again makes none. `turn` is the one that writes.
+        Raises ExoError, and nothing changed, for a name or text that cannot be and for a turn that is over."""
         if not _NAME.fullmatch(name) or len(text or "") > LONGEST:
             do = f"names are like prompt/system, texts have at most {LONGEST} characters"
             raise ExoError(f"keep the artifact {name[:80]!r}", "its name or size is refused", do)
+        if text is not None:
+            changes(name, text)
+        body = {"name": name, "text": text, "by": by, "code": code, "why": why, "turn": turn}
+
+        def draft() -> Draft:  # with the writer's lock held: of two writers one comes second
+            if turn and self._over(turn):
+                raise ExoError(f"keep the artifact {name}", f"its turn {turn[:40]} is over")
+            versions = self.history(name)
+            refs = (versions[-1].entry,) if versions else ()
+            return Draft("artifact", body, refs)
+
         versions = self.history(name)
-        if versions and versions[-1].text == text:
-            return versions[-1]
-        body = {"name": name, "text": text, "by": by, "code": code, "why": why}
-        refs = (versions[-1].entry,) if versions else ()
-        self._ledger.append(Draft("artifact", body, refs))
+        if not versions or versions[-1].text != text:
+            self._ledger.append(draft)
         return self.history(name)[-1]
 
     def history(self, name: str) -> list[Version]:
         """Every version, the first first; [] for none."""
         now = self._ledger.position()
-        if now < self._read:  # another ledger was put in its place
-            self._read, self._named = 0, {}
-        if now != self._read:
-            for entry in self._ledger.entries(self._read, kinds=("artifact",)):
+        changed = any(self._ledger.entries(self._read, ("artifact", "forget")))
+        if now < self._read or changed:  # all anew: what is merged may belong before what is known
+            self._named = {}
+            for entry in self._ledger.entries(kinds=("artifact",)):
                 body = entry.body or {"name": "forgotten", "text": None}
-                name, text = str(body["name"]), body["text"]
-                rows = self._named.setdefault(name, [])
+                named, text = str(body["name"]), body["text"]
+                rows = self._named.setdefault(named, [])
                 by, code, why = (str(body.get(key, "")) for key in ("by", "code", "why"))
-                rows.append(Version(name, len(rows) + 1, text, by, code, why, entry.ts, entry.id))
-            self._read = now
+                rows.append(Version(named, len(rows) + 1, text, by, code, why, entry.ts, entry.id))
+        self._read = now
         return self._named.get(name, [])
 
     def get(self, name: str, at: int = 0) -> Version | None:

@@ -26,7 +26,7 @@ Rewrite = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True)
 class Context:
-    """What a tool may know of the call: its session, its working folder, a way to show progress, the
+    """What a tool may know of the call: its session and turn, its working folder, a way to show progress, the
     folder of long results, folders that are closed to it, the language of the answer, and `stop`, set once nobody waits."""
 
     session: str
@@ -36,6 +36,7 @@ class Context:
     closed: tuple[Path, ...] = ()
     toolsets: frozenset[str] | None = None
     language: str = "en"  # of the answer
+    turn: str = ""
     stop: threading.Event = field(default_factory=threading.Event)
 
 

@@ -45,8 +45,12 @@ VERBS: dict[str, tuple[str, dict[str, tuple[str, tuple[str, ...]]]]] = {
             "list": ("every artifact with its version", ()),
             "show": ("the text that holds", ("NAME",)),
             "diff": ("what the last version changed", ("NAME",)),
-            "set": ("make a file's text the version that holds", ("NAME", "FILE")),
+            "set": (
+                "make a file's text (-: what is piped in) the version that holds",
+                ("NAME", "FILE"),
+            ),
             "use": ("bring an older version back", ("NAME", "VERSION")),
+            "remove": ("end it: what is built in holds; its versions stay", ("NAME",)),
         },
     ),
     "secret": (
@@ -134,6 +138,8 @@ def _print(options: argparse.Namespace, answer: dict[str, Any]) -> None:
     for row in answer.get("artifacts", []):
         held = "" if row["holds"] else "  (holds no longer)"
         print(visible(f"{row['name']:32} v{row['version']} by {row['by']}{held}"))
+    if answer.get("artifacts") == []:
+        print("none yet: what is built in holds")
     for name, hosts in answer.get("secrets", {}).items():
         print(visible(f"{name:24} {', '.join(hosts)}"))
     if options.verb == "diff":
@@ -150,7 +156,16 @@ def _print(options: argparse.Namespace, answer: dict[str, Any]) -> None:
             print(visible(f"v{row['version']}  {_when(row['ts'])}  by {row['by']}{why}"))
         if answer.get("text") is not None:
             print(visible(f"\n{answer['text']}"))
-    elif options.verb in ("add", "remove", "set", "use", "snapshot", "rewind"):
+        elif "text" in answer:
+            print("\nIt has ended: what is built in holds.")
+        if answer.get("fault"):
+            print(visible(f"\nnot followed: {answer['fault']}"))
+    elif options.group == "artifact" and options.verb in ("set", "use", "remove"):
+        now = f"version {len(answer['history'])} holds"
+        if answer["text"] is None:
+            now = "ended, what is built in holds"
+        print(visible(f"{answer['name']}: {now} from the next turn on"))
+    elif options.verb in ("add", "remove", "snapshot", "rewind"):
         told = answer.get("name") or answer.get("removed") or f"{answer.get('id', '')[:12]}"
         print(visible(f"{options.verb}: {told}"))
 
@@ -189,7 +204,7 @@ def _run_file(home: Home, options: argparse.Namespace) -> int:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
+        return sys.stdin.read() if str(path) == "-" else path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise ExoError(f"read {path}", getattr(error, "strerror", None) or str(error)) from error
 

@@ -4,18 +4,21 @@ person. Owns their words; the shed does the work."""
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 from typing import Any
 
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, SettingError
 from exo.core.base.home import Home
+from exo.core.base.settings import changes
+from exo.core.ledger.canonical import canonical
 from exo.core.ledger.entry import Draft
 from exo.core.plugins import Context, PluginContext, ToolSpec
 from exo.core.sandbox.host import Sandbox
 from exo.core.substrate.artifacts import Artifacts, Version
 from exo.tools.agent.package import made, read_package
-from exo.tools.agent.shed import Held, Shed
+from exo.tools.agent.shed import PREFIX, Held, Shed
 from exo.tools.agent.workspace import Workspace
 from exo.tools.guest import library
 
@@ -37,6 +40,9 @@ PARAMETERS = {
     "additionalProperties": False,
 }
 
+READ = "prompt/system, text/TOOL, settings/context, threshold/MECHANISM"
+_READ = re.compile(r"prompt/system|settings/context|(text|threshold)/.+")
+
 
 def register(ctx: PluginContext) -> None:
     """Offer make_tool and the commands; the tools themselves are read once they are wanted."""
@@ -49,7 +55,11 @@ def register(ctx: PluginContext) -> None:
     shed = Shed(core, box, workspace, core.as_of)
 
     async def make_tool(context: Context, **given: Any) -> str:
-        held = await shed.add(made(**given), "model")
+        at = core.as_of(context.session)
+        held_then = await record.run(lambda memory: memory.artifacts.all(at))
+        # a model writes as the artifacts tell it to: they are the code that wrote
+        code = hashlib.sha256(canonical(held_then)).hexdigest()
+        held = await shed.add(made(**given), "model", context.turn, code)
         return f"The tool {held.package.name} is there (version {held.version}); call it now."
 
     async def tool(args: dict[str, Any], session: str | None) -> dict[str, Any]:
@@ -64,10 +74,7 @@ def register(ctx: PluginContext) -> None:
                 name = str(args.get("name", ""))
                 versions = await record.run(lambda memory: memory.artifacts.history(f"tool/{name}"))
                 held = shed.get(name)
-                rows = [
-                    {"version": row.number, "by": row.by, "why": row.why, "ts": row.ts}
-                    for row in versions
-                ]
+                rows = _history(versions)
                 return _row(held) | {"source": held.package.source, "history": rows}
             case "remove":
                 await shed.remove(str(args.get("name", "")), "person")
@@ -92,30 +99,52 @@ def register(ctx: PluginContext) -> None:
         raise ExoError("exo sandbox", "there are snapshot, list and rewind")
 
     async def artifact(args: dict[str, Any], session: str | None) -> dict[str, Any]:
-        """list, show {name}, diff {name}, set {name, text}, use {name, version}."""
+        """list, show {name}, diff {name}, set {name, text}, use {name, version}, remove {name}."""
         action, name = args.get("action"), str(args.get("name", ""))
         if action == "list":
             return {"artifacts": await record.run(lambda memory: _artifacts(memory.artifacts))}
-        if action == "set":
-            text = str(args.get("text", ""))
-            await record.run(lambda memory: memory.artifacts.put(name, text, "person"))
-        elif action == "use":
-            number = (
-                int(args["version"]) if re.fullmatch(r"[0-9]{1,9}", str(args.get("version"))) else 0
-            )
-            await record.run(lambda memory: memory.artifacts.use(name, number, "person"))
-        elif action not in ("show", "diff"):
-            raise ExoError("exo artifact", "there are list, show, diff, set and use")
+        if action not in ("show", "diff", "set", "use", "remove"):
+            raise ExoError("exo artifact", "there are list, show, diff, set, use and remove")
         versions = await record.run(lambda memory: memory.artifacts.history(name))
-        if not versions:
-            raise ExoError(f"show {name!r}", "there is no such artifact", "see `exo artifact list`")
+        if not versions and action != "set":
+            what = f"{action} {name[:80]!r}"
+            raise ExoError(what, "there is no such artifact", "see `exo artifact list`")
+        if action == "set":
+            if not _READ.fullmatch(name):
+                why = "nothing reads an artifact of that name"
+                do = f"there are {READ}; tools: `exo tool add`"
+                raise ExoError(f"set {name[:80]!r}", why, do)
+            await _put(name, str(args.get("text", "")))
+        elif action == "remove" and name.startswith(PREFIX):
+            await shed.remove(name.removeprefix(PREFIX), "person")
+        elif action == "remove":
+            await record.run(
+                lambda memory: memory.artifacts.put(name, None, "person", "", "removed")
+            )
+        elif action == "use":
+            said = str(args.get("version"))
+            number = int(said) if re.fullmatch(r"[0-9]{1,9}", said) else 0
+            text = versions[number - 1].text if 0 < number <= len(versions) else None
+            if (
+                name.startswith(PREFIX) and text is not None
+            ):  # through its tests, as at the first time
+                await shed.load()
+                package = read_package(json.dumps(json.loads(text)["package"]))
+                await shed.add(package, "person")
+            else:
+                await record.run(lambda memory: memory.artifacts.use(name, number, "person"))
+        versions = await record.run(lambda memory: memory.artifacts.history(name))
+        now, told = versions[-1], {"name": name, "history": _history(versions)}
         before = versions[-2].text if len(versions) > 1 else ""
-        return {
-            "name": name,
-            "text": versions[-1].text,
-            "before": before,
-            "history": _history(versions),
-        }
+        return told | {"text": now.text, "before": before, "fault": _fault(now)}
+
+    async def _put(name: str, text: str) -> None:
+        try:
+            await record.run(lambda memory: memory.artifacts.put(name, text, "person"))
+        except SettingError as error:  # it knows which setting, the text knows where that stands
+            where = line_of(text, error.what.removeprefix("setting "))
+            what = f"{error.what} (line {where})" if where else error.what
+            raise SettingError(what, error.why, error.do) from error
 
     async def secret(args: dict[str, Any], session: str | None) -> dict[str, Any]:
         """add {name, value, hosts}, list, remove {name}."""
@@ -146,7 +175,8 @@ def register(ctx: PluginContext) -> None:
     ctx.register_tool(spec)
     ctx.register_command("tool", tool, "Agent tools: add, list, show, remove.")
     ctx.register_command("sandbox", sandbox, "The space of agent tools: snapshot, list, rewind.")
-    ctx.register_command("artifact", artifact, "Prompts and texts of tools, in versions.")
+    about = "Prompts, texts of tools, context settings and thresholds, in versions."
+    ctx.register_command("artifact", artifact, about)
     ctx.register_command("secret", secret, "Values that tools may use and nobody reads.")
     ctx.register_life(shed.load, box.close)
 
@@ -158,7 +188,28 @@ def _row(held: Held) -> dict[str, Any]:
 
 
 def _history(versions: list[Version]) -> list[dict[str, Any]]:
-    return [{"version": row.number, "by": row.by, "why": row.why, "ts": row.ts} for row in versions]
+    return [
+        {"version": row.number, "by": row.by, "code": row.code, "why": row.why, "ts": row.ts}
+        for row in versions
+    ]
+
+
+def line_of(text: str, setting: str) -> int:
+    """The line of a TOML text that sets `setting` (a whole name), 0 where none is seen to."""
+    last, found = re.escape(setting.rpartition(".")[2]), 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if re.search(rf"^[^#]*(?<![\w-]){last}[\"']?\s*=", line):
+            found = number
+    return found
+
+
+def _fault(version: Version) -> str:
+    """Why what holds is not followed, "" when it is."""
+    try:
+        changes(version.name, version.text) if version.text is not None else None
+    except SettingError as error:
+        return str(error)
+    return ""
 
 
 def _artifacts(artifacts: Artifacts) -> list[dict[str, Any]]:

@@ -106,9 +106,10 @@ class Shed:
             raise ExoError(f"find the tool {name!r}", "no agent tool has that name", do)
         return self._held[name]
 
-    async def add(self, package: Package, by: str) -> Held:
-        """Test a tool and take it in, in the place of one of that name. Raises ExoError, and nothing changed,
-        for a name of a tool that is none of these and for a test that fails."""
+    async def add(self, package: Package, by: str, turn: str = "", code: str = "") -> Held:
+        """Test a tool and take it in, in the place of one of that name; `turn` is the one that writes it, `code` what wrote it (see Artifacts). Raises
+        ExoError, and nothing changed, for a name of a tool that is none of these, for a test that fails and for a
+        turn that is over by then."""
         await self.load()
         self._free(package.name)
         for number, test in enumerate(package.tests, 1):
@@ -117,7 +118,7 @@ class Shed:
         async with self._one:
             self._free(package.name)
             version = self._held[package.name].version + 1 if package.name in self._held else 1
-            return await self._keep(Held(package, by=by, version=version), by)
+            return await self._keep(Held(package, by=by, version=version), by, turn, code)
 
     def _free(self, name: str) -> None:
         """Raises ExoError for a name of a tool that is none of these, also of one that nobody sees now."""
@@ -195,18 +196,20 @@ class Shed:
             can |= draft.host()  # type: ignore[arg-type]
         for name, tool in (("recall", "recall"), ("http", "http_request")):
             if name in package.can:
-                can[name] = self._tool(session, tool, waits)
+                can[name] = self._tool(session, tool, waits, package)
         return can
 
-    def _tool(self, session: str, tool: str, waits: Waits) -> HostFunction:
+    def _tool(self, session: str, tool: str, waits: Waits, package: Package) -> HostFunction:
         """A tool of Exo's through hooks, gate and approvals, as if the model had called it."""
+
+        code = hashlib.sha256(package.source.encode()).hexdigest()
 
         async def work(**args: Any) -> str:
             call = Call(
                 f"agent-{hashlib.sha256(json.dumps(args).encode()).hexdigest()[:12]}", tool, args
             )
             with waits:
-                result = await self._core.act(session, call)
+                result = await self._core.act(session, call, by=f"tool:{package.name}", code=code)
             if not result.ok:
                 raise ExoError(tool, result.text)
             return result.text
@@ -228,19 +231,24 @@ class Shed:
         )
         return "" if same else f"it gave {json.dumps(result.value)[:200]}"
 
-    async def _keep(self, held: Held, by: str) -> Held:
+    async def _keep(self, held: Held, by: str, turn: str = "", code: str = "") -> Held:
         row = {"package": json.loads(held.package.text()), "state": held.state, "why": held.why}
         row |= {"by": held.by, "version": held.version}
         text = json.dumps(row, ensure_ascii=False, sort_keys=True)
-        await self._put(f"{PREFIX}{held.package.name}", text, by, held.why)
+        await self._put(f"{PREFIX}{held.package.name}", text, by, held.why, turn, code)
         self._held[held.package.name] = held
         self._offer(held)
         return held
 
-    async def _put(self, name: str, text: str | None, by: str, why: str) -> None:
+    async def _put(
+        self, name: str, text: str | None, by: str, why: str, turn: str = "", code: str = ""
+    ) -> None:
         if self._core.memory is None:
             raise ExoError("keep a tool", "this exod keeps no record")
-        await self._core.memory.run(lambda memory: memory.artifacts.put(name, text, by, why=why))
+        if turn:
+            await self._core.memory.drain()  # so that the record knows whether it is over
+        more = {"code": code, "why": why, "turn": turn}
+        await self._core.memory.run(lambda memory: memory.artifacts.put(name, text, by, **more))
 
     def _offer(self, held: Held) -> None:
         """Have it among the tools, or say there why it cannot be used."""

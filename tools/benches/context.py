@@ -74,7 +74,9 @@ class _Talk:
 
     def engine(self) -> ContextEngine:
         model = cast(Model, _NoModel())
-        return ContextEngine(self.database, self.hub, model, self.settings, self.clock)
+        return ContextEngine(
+            self.database, self.hub, model, lambda session: self.settings, self.clock
+        )
 
 
 def run(rounds: int, say: Say) -> Iterator[Figure]:

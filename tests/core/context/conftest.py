@@ -78,9 +78,9 @@ class Bench:
 
     def open(self, **changes: object) -> ContextEngine:
         """A fresh engine on the same database, as after a restart."""
-        self.engine = ContextEngine(
-            self.database, self.hub, self.model, settings(**changes), self.clock, lambda: self.alone
-        )
+        self.settings = settings(**changes)
+        of, alone = (lambda session: self.settings), (lambda: self.alone)
+        self.engine = ContextEngine(self.database, self.hub, self.model, of, self.clock, alone)
         return self.engine
 
     def say(self, *texts: str, tool: bool = False) -> None:

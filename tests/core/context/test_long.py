@@ -74,7 +74,9 @@ def test_two_thousand_messages_with_the_local_model(home: Home) -> None:
 
     async def run() -> dict[str, float]:
         hub, options = Hub(database, clock), settings
-        engine = ContextEngine(database, hub, model, options, clock)
+        engine = ContextEngine(
+            database, hub, model, lambda session, options=options: options, clock
+        )
         sent = computed = most = turns = 0
         slowest = 0.0
         for turn in script(MESSAGES):
@@ -102,7 +104,9 @@ def test_two_thousand_messages_with_the_local_model(home: Home) -> None:
             if options is settings and int(turn[-1].id[1:]) >= MODELLED:
                 options = Settings(home.settings_file, {"EXO_CONTEXT_SUMMARIES": "rules"})
                 await engine.close()
-                engine = ContextEngine(database, hub, model, options, clock)
+                engine = ContextEngine(
+                    database, hub, model, lambda session, options=options: options, clock
+                )
             await engine.rest(session)
             while engine.lanes.pending("live"):
                 await asyncio.sleep(0.005)

@@ -63,7 +63,16 @@ class Scripted:
 
 def make(*asked_: Scripted, folder: Path | None = None) -> tuple[Decider, list[dict[str, Any]]]:
     facts: list[dict[str, Any]] = []
-    return Decider(lambda: asked_, Calibration(folder), facts.append), facts  # type: ignore[arg-type]
+    return Decider(lambda: asked_, Calibration(folder), facts.append, tuned()), facts  # type: ignore[arg-type]
+
+
+def tuned(held: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+    """The settings as these artifacts make them, for every session."""
+
+    async def of(session: str) -> Settings:
+        return Settings(Path("/nowhere"), {}).under(held or {})
+
+    return of
 
 
 def decide(*asked_: Scripted, mechanism: Mechanism = TOOL, **more: Any) -> Any:
@@ -169,6 +178,48 @@ def test_the_second_look_at_a_call_can_only_ask(sure: Any, risk: str) -> None:
     found = asyncio.run(call)
     assert found is None or (found.action == "approve" and risk != "low")
     assert (found is not None) == (sure == {"yes": 1.0} and risk != "low")
+
+
+@given(
+    st.sampled_from(sorted(MECHANISMS)),
+    st.data(),
+    st.floats(0.001, 0.999),
+    st.lists(st.floats(0.001, 1), min_size=8, max_size=8),
+)
+def test_no_threshold_makes_an_answer_less_careful_than_the_rules(
+    name: str, data: st.DataObject, made: float, weights: list[float]
+) -> None:
+    """Of every mechanism, with any number that is taken or refused."""
+    mechanism, key = MECHANISMS[name], f"threshold/{name}"
+    ruled = data.draw(st.sampled_from(["", *mechanism.options]))
+    options = list(mechanism.options)
+    sure = {each: weights[n] / sum(weights[: len(options)]) for n, each in enumerate(options)}
+    decider, _ = make(Scripted(sure=sure))
+    decider._settings = tuned({key: str(made)})
+    found = asyncio.run(decider.decide(mechanism, "x", ruled=ruled)).answer
+    if ruled and mechanism.careful:
+        assert mechanism.careful.index(found) >= mechanism.careful.index(ruled)
+    elif ruled:
+        assert found == ruled
+    else:
+        (least, _), best = (
+            asyncio.run(decider._settings("")).origin(key.replace("/", ".")),
+            max(sure.values()),
+        )
+        assert found == (max(sure, key=sure.__getitem__) if best > least else mechanism.safe)
+        assert name != "action.riskier" or least <= 0.8
+
+
+@pytest.mark.parametrize("made", ["0.01", "0.5", "0.8", "0.95", "0.99"])
+@pytest.mark.parametrize("yes", [0.3, 0.55, 0.79, 0.81, 0.97])
+def test_no_threshold_makes_the_second_look_ask_less_often(made: str, yes: float) -> None:
+    asked_first = []
+    for held in ({}, {"threshold/action.riskier": made}):
+        decider, _ = make(Scripted(sure={"yes": yes, "no": 1 - yes}))
+        decider._settings = tuned(held)
+        found = Decisions(decider, lambda session: "t").pre_tool_call("bash", {}, "high", "s")
+        asked_first.append(asyncio.run(found) is not None)
+    assert asked_first[1] >= asked_first[0] == (yes > 0.8)
 
 
 # ---- what is recorded -----------------------------------------------------------------------------------

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
+from exo.core.engine.outbox import Row
 from exo.core.ledger.ledger import Ledger
+from exo.core.ledger.mirror import Mirror
 from exo.core.substrate.artifacts import Artifacts
 from exo.tools.clock import FakeClock
 
@@ -83,3 +88,95 @@ def test_names_and_versions_that_cannot_be_are_told(ledger: Ledger) -> None:
     for number in (0, 1, -1):
         with pytest.raises(ExoError, match="no such version"):
             artifacts.use("prompt/x", number, "person")
+
+
+def test_two_processes_that_set_one_artifact_at_once_make_one_chain(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    code = (
+        "import sys, pathlib\n"
+        "from exo.core.base.clock import SystemClock\nfrom exo.core.base.home import Home\n"
+        "from exo.core.ledger.ledger import Ledger\nfrom exo.core.substrate.artifacts import Artifacts\n"
+        "made = Artifacts(Ledger(Home(pathlib.Path(sys.argv[1])), SystemClock()))\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        "for n in range(30): made.put('prompt/system', f'{sys.argv[2]} {n}', 'person')\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    words = [sys.executable, "-c", code, str(tmp_path)]
+    both = [subprocess.Popen([*words, name], **pipes) for name in "ab"]  # type: ignore[call-overload]
+    for each in both:
+        assert each.stdout.readline() == "ready\n"
+    for each in both:
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    assert [each.wait(60) for each in both] == [0, 0]
+    rows = Artifacts(ledger).history("prompt/system")
+    assert sorted(row.text or "" for row in rows) == sorted(
+        f"{w} {n}" for w in "ab" for n in range(30)
+    )
+    refs = [ledger.get(row.entry).refs for row in rows]  # type: ignore[union-attr]
+    assert refs == [(), *((row.entry,) for row in rows[:-1])]
+    assert ledger.verify(full=True).ok
+
+
+def test_a_turn_that_is_over_writes_no_more(ledger: Ledger) -> None:
+    mirror = Mirror(ledger)
+    artifacts = Artifacts(ledger, mirror.over)
+
+    def hand_in(kind: str, turn: str, **body: object) -> None:
+        mirror.write(
+            [Row(f"{turn}{kind}", kind, "s", turn, 1, {"session": "s", "turn": turn, **body})]
+        )
+
+    hand_in("utterance", "one", message="m1", text="hi")
+    assert artifacts.put("prompt/x", "1", "model", turn="one").number == 1
+    hand_in("outcome", "one", call="c", ok=True)
+    assert artifacts.put("prompt/x", "2", "model", turn="one").number == 2, "a call's end is no end"
+    hand_in("outcome", "one", stop_reason="end", text="")
+    again = Artifacts(ledger, Mirror(ledger).over)  # as after a restart
+    before = ledger.position()
+    for each in (artifacts, again):
+        with pytest.raises(ExoError, match="is over"):
+            each.put("prompt/x", "3", "model", turn="one")
+    assert ledger.position() == before and artifacts.history("prompt/x")[-1].text == "2"
+    hand_in("action", "late", call="c", tool="make_tool", args="{}")
+    assert artifacts.put("prompt/x", "3", "model", turn="late").number == 3
+    assert artifacts.put("prompt/x", "4", "person").number == 4
+
+
+def test_what_comes_later_from_another_device_stands_where_it_belongs(
+    ledger: Ledger, tmp_path: Path, clock: FakeClock
+) -> None:
+    artifacts = Artifacts(ledger)
+    artifacts.put("prompt/x", "first", "person")
+    shutil.copytree(tmp_path / "store", tmp_path / "other" / "store")
+    other = Ledger(Home(tmp_path / "other").make(), clock)
+    Artifacts(other).put("prompt/x", "theirs", "person")
+    for n in range(5):
+        artifacts.put("prompt/x", f"ours {n}", "person")
+    ledger.merge(list(other.export()))
+    other.close()
+    rows = artifacts.history("prompt/x")
+    assert rows == Artifacts(ledger).history("prompt/x"), "as a new reader sees them"
+    assert rows[-1].text == "ours 4" and "theirs" in [row.text for row in rows]
+
+
+def test_a_forgotten_text_is_gone_at_once(ledger: Ledger) -> None:
+    artifacts = Artifacts(ledger)
+    artifacts.put("prompt/x", "my secret", "person")
+    last = artifacts.put("prompt/x", "better", "person")
+    ledger.forget([last.entry], "asked to")
+    assert [row.text for row in artifacts.history("prompt/x")] == ["my secret"]
+
+
+def test_a_text_that_cannot_be_kept_changes_nothing(ledger: Ledger) -> None:
+    artifacts = Artifacts(ledger)
+    before = ledger.position()
+    for text in ("\ud800", "half \udfff of one", "x" * 200_001):
+        with pytest.raises(ExoError):
+            artifacts.put("prompt/x", text, "person")
+    assert ledger.position() == before
+    odd = "".join(map(chr, range(32))) + "\x7f\u2028\U0001f600"
+    assert artifacts.put("prompt/x", odd, "person").text == odd
+    held = Artifacts(ledger).get("prompt/x")
+    assert held and held.text == odd

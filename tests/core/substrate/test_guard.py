@@ -112,3 +112,44 @@ def test_no_start_fails_for_its_count(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(guard, "write_atomic", full)
     assert Guard(path, FakeClock()).begin() == good
+
+
+def test_context_settings_and_thresholds_are_those_that_held(home: Home) -> None:
+    def begin() -> subprocess.Popen[bytes]:
+        exod = start(home)
+        client.wait_ready(30)
+        return exod
+
+    def keep(**texts: str) -> None:
+        for name, text in texts.items():
+            args = {"action": "set", "name": name.replace("__", "/"), "text": text}
+            client.call("command.run", name="artifact", args=args)
+
+    def held() -> list[tuple[object, str]]:
+        keys = ["context.tail", "threshold.request.kind", "context.view"]
+        rows = client.call("config.get", keys=keys)["settings"]
+        return [(rows[key]["value"], rows[key]["origin"].partition(" ")[0]) for key in keys]
+
+    client = Client(home.exod_socket, timeout=30.0)
+    kind = "threshold__request.kind"
+    exod = begin()
+    keep(settings__context="context.tail = 20", **{kind: "0.7"})
+    exod.terminate()
+    assert exod.wait(30) == 0
+    for _ in range(3):
+        exod = begin()
+        keep(settings__context="context.tail = 2\ncontext.view = 64", **{kind: "0.2"})
+        exod.kill()
+        exod.wait(30)
+    exod = begin()
+    assert held() == [(20, "artifact"), (0.7, "artifact"), (6000, "default")]
+    for event in client.events(0):
+        if event["type"] == "notice" and event["body"]["code"] == "guard":
+            assert "context settings are those of" in event["body"]["text"]
+            break
+    exod.terminate()
+    assert exod.wait(30) == 0
+    exod = begin()  # that start held: from now on the newest count again
+    assert held() == [(2, "artifact"), (0.2, "artifact"), (64, "artifact")]
+    exod.terminate()
+    assert exod.wait(30) == 0

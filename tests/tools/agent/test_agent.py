@@ -3,6 +3,7 @@ is gone back to, a secret is used and stands nowhere, and a fork sees what was t
 
 from __future__ import annotations
 
+import hashlib
 import http.server
 import json
 import os
@@ -17,8 +18,12 @@ from typing import Any
 
 import pytest
 from exo.core.base.client import Client
+from exo.core.base.clock import SystemClock
+from exo.core.base.errors import ProtocolError
 from exo.core.base.home import Home
 from exo.core.base.unix import reachable
+from exo.core.ledger.entry import Draft
+from exo.core.ledger.ledger import Ledger
 
 SECRET = "s3cret-7f93b1d0-value"
 COUNT = """
@@ -317,3 +322,110 @@ def test_a_fork_sees_the_prompt_and_the_space_of_then(exod: Exod) -> None:
     assert [row["version"] for row in shown["history"]] == [1, 2]
     back = exod.command("artifact", action="use", name="prompt/system", version="1")
     assert back["text"] == "You are the first prompt."
+
+
+def asked(exod: Exod, session: str, text: str) -> int:
+    """Have a turn; the tokens of what the model was asked."""
+    since = exod.client.call("hello", protocol=1, client="test")["seq"]
+    exod.turn(session, text)
+    for event in exod.client.events(since, session):
+        if event["type"] == "turn.completed":
+            return int(event["body"]["usage"]["prompt_tokens"])
+    raise AssertionError("the turn has no end")
+
+
+def told(exod: Exod, key: str) -> tuple[Any, str]:
+    row = exod.client.call("config.get", keys=[key])["settings"][key]
+    return row["value"], row["origin"]
+
+
+def append(home: Home, name: str, text: str) -> None:
+    """What a program of another time or device may have kept: nobody checks it."""
+    ledger = Ledger(home, SystemClock())
+    body = {"name": name, "text": text, "by": "person", "code": "", "why": "", "turn": ""}
+    ledger.append(Draft("artifact", body))
+    ledger.close()
+
+
+def test_context_settings_are_followed_from_the_next_turn_and_as_of_then_in_a_fork(
+    exod: Exod,
+) -> None:
+    long = "tell me about this " + "word " * 1500
+    session = exod.session()
+    before = asked(exod, session, long)
+    messages = exod.client.call("session.get", session=session)["messages"]
+    set_ = {"action": "set", "name": "settings/context"}
+    exod.command("artifact", **set_, text="# small\ncontext.window = 300\n")
+    assert told(exod, "context.window") == (300, "artifact settings/context")
+    after = asked(exod, session, long)
+    assert after < before / 2, (before, after)
+    fork = str(exod.client.call("session.fork", session=session, at=messages[-1]["id"])["session"])
+    assert asked(exod, fork, long) > 2 * after, "as it was then"
+    exod.client.call("session.undo", session=session, turns=2)
+    assert asked(exod, fork, long) > 2 * after, "also when what it was made at was taken back"
+
+    for text, why in (
+        ("context.tail = 4\n\ncontext.view = 3", "line 3"),
+        ("[context]\ntail = 4\n[gate]\nask = 1", "line 4"),
+        ("context.tail = = 4", "line 1"),
+        ("context.tail = 4 \x00", "line 1"),
+        ("\ud800", "."),
+        ("x" * 300_000, "at most 200000 characters"),
+        ("[" * 100_000, "."),
+    ):
+        with pytest.raises(ProtocolError, match=why):
+            exod.command("artifact", **set_, text=text)
+    for name in ("settings/gate", "threshold/none", "policies/gate", "prompts/system", "tool/time"):
+        with pytest.raises(ProtocolError):
+            exod.command("artifact", action="set", name=name, text="0.5")
+    with pytest.raises(ProtocolError, match=r"0\.01 to 0\.8"):
+        exod.command("artifact", action="set", name="threshold/action.riskier", text="0.9")
+    assert len(exod.command("artifact", action="show", name="settings/context")["history"]) == 1
+
+    append(exod.home, "settings/context", "context.window = -1")
+    assert told(exod, "context.window")[1] == "default", "what does not fit is not followed"
+    shown = exod.command("artifact", action="show", name="settings/context")
+    assert "out of range" in shown["fault"] and len(shown["history"]) == 2
+    exod.command("artifact", action="use", name="settings/context", version="1")
+    with pytest.raises(ProtocolError, match="out of range"):
+        exod.command("artifact", action="use", name="settings/context", version="2")
+    assert told(exod, "context.window") == (300, "artifact settings/context")
+    exod.command("artifact", action="remove", name="settings/context")
+    assert told(exod, "context.window")[1] == "default"
+
+
+def test_what_a_model_and_a_tool_write_names_its_author_and_code(exod: Exod) -> None:
+    session = exod.session()
+    caller = {
+        **PACKAGE,
+        "name": "asks",
+        "can": ["recall"],
+        "tests": [{"args": {"text": ""}, "expect": 1, "host": {"recall": ""}}],
+    }
+    caller["source"] = "import exo\ndef run(text):\n    exo.recall(query='tea')\n    return 1\n"
+    assert "is there" in exod.turn(session, use("make_tool", **caller))
+    assert "1" in exod.turn(session, use("asks", text="x"))
+    exod.command("artifact", action="set", name="prompt/system", text="Another.")
+    assert "is there" in exod.turn(
+        session, use("make_tool", **{**caller, "description": "It is written anew."})
+    )
+    assert "is there" in exod.turn(
+        session, use("make_tool", **{**caller, "description": "It is written once more."})
+    )
+    exod.client.call("memory.query", verb="status", args={})
+    exod.stop()
+    ledger = Ledger(exod.home, SystemClock())
+    entries = list(ledger.entries(kinds=("utterance", "artifact", "action", "outcome")))
+    ledger.close()
+    made = [each for each in entries if (each.body or {}).get("name") == "tool/asks"]
+    bodies = [each.body or {} for each in made]
+    assert [body["by"] for body in bodies] == ["model"] * 3
+    assert all(len(body["code"]) == 64 for body in bodies)
+    assert len({body["code"] for body in bodies}) == 3, "each was steered by other artifacts"
+    assert [each.refs for each in made[1:]] == [(each.id,) for each in made[:-1]]
+    for each, body in zip(made, bodies, strict=True):  # each stands inside its turn
+        of = [e for e in entries if (e.body or {}).get("turn") == body["turn"]]
+        assert of[0].kind == "utterance" and of[-1].kind == "outcome" and each in of[1:-1]
+    calls = [e.body for e in entries if e.kind == "action" and (e.body or {}).get("by")]
+    code = hashlib.sha256(caller["source"].encode()).hexdigest()
+    assert [(b["tool"], b["by"], b["code"]) for b in calls if b] == [("recall", "tool:asks", code)]

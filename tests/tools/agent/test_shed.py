@@ -57,7 +57,7 @@ class World:
         await asyncio.sleep(0)
         return work(SimpleNamespace(artifacts=self.artifacts))
 
-    async def _act(self, session: str, call: Call) -> ToolResult:
+    async def _act(self, session: str, call: Call, **wrote: str) -> ToolResult:
         self.asked.append(call)
         return ToolResult(call.id, True, "fine")
 
@@ -178,7 +178,7 @@ def test_a_person_who_thinks_is_not_the_tools_fault(world: World) -> None:
             return Result(False, error="more than 10 s")
         return Result(True, 1)
 
-    async def never(session: str, call: Call) -> ToolResult:
+    async def never(session: str, call: Call, **wrote: str) -> ToolResult:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -315,3 +315,18 @@ def test_a_call_reads_what_the_one_before_it_wrote(world: World) -> None:
 
     asyncio.run(many())
     assert world.space.read("seen") == "20"
+
+
+def test_a_turn_that_ended_meanwhile_takes_in_no_tool(world: World) -> None:
+    async def drain() -> None: ...
+
+    world.core.memory.drain = drain
+    asyncio.run(world.shed.add(package(), "model", "one", "c" * 64))
+    held = world.artifacts.get("tool/count_it")
+    assert held and (held.by, held.code) == ("model", "c" * 64)
+    world.artifacts._over = lambda turn: turn == "one"
+    for name in ("count_it", "another"):
+        with pytest.raises(ExoError, match="is over"):
+            asyncio.run(world.shed.add(package(name, "return 2 - 1"), "model", "one"))
+    assert len(world.artifacts.history("tool/count_it")) == 1
+    assert [each.package.name for each in world.shed.list()] == ["count_it"]
