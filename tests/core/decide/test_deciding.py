@@ -193,7 +193,8 @@ def test_no_threshold_makes_an_answer_less_careful_than_the_rules(
     mechanism, key = MECHANISMS[name], f"threshold/{name}"
     ruled = data.draw(st.sampled_from(["", *mechanism.options]))
     options = list(mechanism.options)
-    sure = {each: weights[n] / sum(weights[: len(options)]) for n, each in enumerate(options)}
+    shares = [weights[n % len(weights)] + n / 1000 for n, _ in enumerate(options)]
+    sure = {each: share / sum(shares) for each, share in zip(options, shares, strict=True)}
     decider, _ = make(Scripted(sure=sure))
     decider._settings = tuned({key: str(made)})
     found = asyncio.run(decider.decide(mechanism, "x", ruled=ruled)).answer
