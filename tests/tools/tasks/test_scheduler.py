@@ -37,7 +37,7 @@ class World:
     def open(self) -> None:
         self.tasks = Scheduler(self.path, self.clock, self.deliver, self.wake)
 
-    async def deliver(self, session: str, text: str, key: str, ask: bool) -> bool:
+    async def deliver(self, session: str, text: str, key: str, ask: bool, bell: str) -> bool:
         self.kill("before")
         fresh = key not in self.told
         self.told.setdefault(key, text)
