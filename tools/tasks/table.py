@@ -105,8 +105,8 @@ class Table:
     @cached_property
     def _database(self) -> Database:
         database = Database(self._path, Path(__file__).with_name("tasks.sql").read_text(), FORMAT)
-        with database.transaction(durable=True) as link:
-            if link.execute("PRAGMA user_version").fetchone()[0] < FORMAT:
+        if database.rows("PRAGMA user_version") == [(1,)]:  # tasks alone
+            with database.transaction(durable=True) as link:
                 link.execute("ALTER TABLE tasks ADD kind TEXT NOT NULL DEFAULT 'task'")
                 link.execute("CREATE TABLE moved (id TEXT PRIMARY KEY) STRICT")
                 link.execute(f"PRAGMA user_version = {FORMAT}")
