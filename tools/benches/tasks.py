@@ -32,10 +32,10 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
     """`rounds` tasks (default 1,000), each once a month."""
     with tempfile.TemporaryDirectory(prefix="exo-bench-") as folder:
         yield from _year(Path(folder), rounds or TASKS, say)
-        for name, crowd in (("nothing else", 0), (f"{CROWD} tasks", CROWD)):
-            say(f"{TIMERS} timers while {name} is due")
+        for name, crowd in (("alone", 0), (f"beside {CROWD} due tasks", CROWD)):
+            say(f"{TIMERS} timers {name}")
             late = asyncio.run(_late(Path(folder) / f"late-{crowd}", rounds or TASKS, crowd))
-            yield Figure(f"a timer is late, median, while {name} is due", median(late), "ms")
+            yield Figure(f"a timer {name} is late, median", median(late), "ms")
             yield Figure("at most", max(late), "ms")
 
 

@@ -59,14 +59,17 @@ class Scheduler(Table):
 
     async def run(self) -> None:
         """Fire what is due, for ever."""
+        said = ""
         while True:
             self.changed.clear()
             wait = RETRY
             try:
                 self.begin()
                 wait = await self.fire()
+                said = ""
             except Exception as error:  # noqa: BLE001 - the other tasks are to come
-                print(f"tasks: {type(error).__name__}: {error}", file=sys.stderr)
+                if said != (said := f"tasks: {type(error).__name__}: {error}"):
+                    print(said, file=sys.stderr)
             # not wait_for: on Python 3.11 it swallows a cancel that comes together with the event
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):

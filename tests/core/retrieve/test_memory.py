@@ -326,11 +326,11 @@ def test_titles_timers_and_results_go_though_others_hold_each_of_their_words(
     ask(exod, session, '!tool read_file {"path": "f.txt"}')
     label = json.dumps({"seconds": 5400, "label": "Anna sold Peter"})
     ask(exod, session, f"!tool timer {label}")
-    task = {"action": "add", "line": "@yearly", "text": "Peter sold Anna", "zone": "UTC"}
+    task = {"action": "add", "line": "@yearly", "text": "Anna sold the old ring", "zone": "UTC"}
     exod.call("command.run", name="task", args=task)
     exod.call("command.run", name="task", args=task | {"text": "Water the plants"})
     rows = [row["label"] for row in exod.call("tasks.list")["rows"]]
-    assert sorted(rows) == ["Anna sold Peter", "Peter sold Anna", "Water the plants"]
+    assert sorted(rows) == ["Anna sold Peter", "Anna sold the old ring", "Water the plants"]
     query(exod, "status")
     with closing(Ledger(home, SystemClock(), enrol=False)) as ledger:
         said = [entry.id for entry in ledger.entries(kinds=("utterance",))]
