@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from exo.core.base.client import Client
 from exo.core.base.home import Home
+from exo.tools import cli
 from exo.tools.clock import FakeClock
 
 Run = Callable[..., Any]
@@ -105,6 +106,34 @@ def test_without_the_plugin_timers_say_that_they_are_off(run: Run) -> None:
 
 # ---- real processes ------------------------------------------------------------------------------
 
+
+def test_the_command_shows_and_removes_whatever_comes(
+    processes: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def exo(*words: str) -> str:
+        code = cli.main(["task", *words, "--home", str(processes.home.root)])
+        told = capsys.readouterr()
+        return told.out if code == 0 else told.err
+
+    session = processes.session()
+    processes.ask(session, "set a timer for 20 minutes called tea")
+    processes.ask(session, "remind me every day at 9 to water the plants")
+    assert "@monthly 2099-01-31T09:00 UTC  Rent" in exo(
+        "add", "@monthly 2099-01-31T09:00", "Rent", "--zone", "UTC"
+    )
+    lines = exo("list").splitlines()
+    assert [line.split("  ", 2)[2] for line in lines] == [
+        "timer  tea",
+        "daily  water the plants",
+        "@monthly 2099-01-31T09:00 UTC  Rent",
+    ]
+    assert "read the schedule '@monthly soon'" in exo("add", "@monthly soon", "Rent")
+    for line in lines:
+        assert line.split()[0] in exo("remove", line.split()[0][:7])
+    assert exo("list") == "" and json.loads(exo("list", "--json")) == {"tasks": []}
+    assert "there is none of that id" in exo("remove", "zz")
+
+
 # a plugin of the home that kills exod after the n-th commit to its databases
 KILLER = """
 import contextlib, os, signal
@@ -123,6 +152,7 @@ Database.transaction = transaction
 def register(ctx):
     pass
 """
+TASKS = Path(__file__).parents[1] / "tools" / "tasks" / "format-1.sql"
 OLD = """
 CREATE TABLE timers (id TEXT PRIMARY KEY, session TEXT, due INTEGER NOT NULL, label TEXT NOT NULL,
   first TEXT NOT NULL DEFAULT '', repeat TEXT NOT NULL DEFAULT '') STRICT;
@@ -154,7 +184,7 @@ class Exod:
 
 
 def before_the_upgrade(made: Exod) -> Exod:
-    """A home whose timers are of format 1: three that are due, two that are to come."""
+    """A home whose timers and tasks are of format 1: four that are due, two that are to come."""
     process = made.start()
     made.client.wait_ready(60)
     session = made.client.call("session.create")["session"]
@@ -172,6 +202,17 @@ def before_the_upgrade(made: Exod) -> Exod:
         ):
             link.execute("INSERT INTO timers VALUES (?, ?, ?, ?, ?, ?)", row)
         link.commit()
+    tasks = made.home.state / "tasks.sqlite"
+    for path in made.home.state.glob("tasks.sqlite*"):
+        path.unlink()
+    with contextlib.closing(sqlite3.connect(tasks)) as link:
+        link.executescript(TASKS.read_text())
+        task = ("0000000a", "@every 1d", "UTC", "Stretch", session, 0, "once", "", now - 10**8)
+        link.execute(
+            "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 'dead', ?)",
+            (*task, now - 5000, now + 10**9),
+        )
+        link.commit()
     return made
 
 
@@ -184,9 +225,12 @@ def killed_after(commit: int, whole: Exod, world: Exod) -> bool:
         process = world.start()
         assert not settled(world, process)
     rows = world.client.call("tasks.list")["rows"]
-    assert sorted(world.told()) == ["Reminder: once", "Reminder: pill", "Timer: tea"]
+    assert sorted(world.told()) == ["Reminder: once", "Reminder: pill", "Stretch", "Timer: tea"]
     kept = {row["label"]: row["kind"] for row in rows}
-    assert kept == {"pill": "reminder", "cake": "timer", "call": "reminder"}
+    assert kept == {"pill": "reminder", "cake": "timer", "call": "reminder", "Stretch": "task"}
+    [session] = world.client.call("session.list")["sessions"]
+    messages = world.client.call("session.get", session=session["id"])["messages"]
+    assert [message["text"] for message in messages] == ["Stretch"]
     process.terminate()
     process.wait(60)
     with contextlib.closing(sqlite3.connect(world.home.sessions_db)) as link:
@@ -210,7 +254,7 @@ def test_old_timers_move_and_ring_once_wherever_exod_is_killed(exod: Start, tmp_
     kills = 0
     while killed_after(kills + 1, whole, Exod(exod, tmp_path / f"home-{kills}")):
         kills += 1
-    assert kills >= 11  # the move, and three deliveries of three commits each
+    assert kills >= 15  # two upgrades, and four deliveries of three commits each
 
 
 def settled(world: Exod, process: subprocess.Popen[bytes]) -> bool:
@@ -223,7 +267,7 @@ def settled(world: Exod, process: subprocess.Popen[bytes]) -> bool:
         with contextlib.suppress(Exception):
             rows = world.client.call("tasks.list")["rows"]
             now = time.time() * 1000
-            if len(rows) == 3 and all(row["due"] > now for row in rows):
+            if len(rows) == 4 and all(row["due"] > now for row in rows):
                 time.sleep(0.2)  # the note of the last delivery
                 return process.poll() is not None
         time.sleep(0.02)

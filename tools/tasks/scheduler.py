@@ -159,6 +159,8 @@ class Scheduler(Table):
                 if slot != slots[0] and not task.wake:
                     await self._ring()
                 text, seen = await self._news(task)
+                if task.wake and not self.every("id = ?", task.id):
+                    return  # it was taken back meanwhile
                 if text or task.kind != "task":
                     bell, said = "", text
                     if task.kind != "task":

@@ -265,6 +265,19 @@ def test_one_that_waits_for_a_person_keeps_no_other_back(world: World) -> None:
     assert list(world.told.values()) == ["b fine", "c later"] and asked == ["bash"]
 
 
+def test_one_that_is_taken_back_while_it_is_asked_tells_nothing(world: World) -> None:
+    task = world.tasks.add("0 7 * * *", "x", "s", ZURICH, wake={"tool": "look"})
+
+    async def wake(session: str, tool: str, args: dict[str, Any]) -> str:
+        world.tasks.remove(task.id)
+        return "news"
+
+    world.tasks._wake = wake
+    world.at("2027-03-01T07:00")
+    world.fire()
+    assert not world.told and not world.tasks.every()
+
+
 def test_a_full_disk_costs_no_delivery(world: World) -> None:
     world.tasks.add("@at 2027-03-01T07:00", "take the pill", "s", ZURICH)
     whole, full = world.tasks._deliver, True
@@ -454,7 +467,7 @@ def test_a_file_of_format_1_opens(world: World, tmp_path: Path) -> None:
     path = tmp_path / "old" / "tasks.sqlite"
     path.parent.mkdir()
     with contextlib.closing(sqlite3.connect(path)) as link:
-        link.executescript(FORMAT_1)
+        link.executescript(Path(__file__).with_name("format-1.sql").read_text())
         values = ("ab", "0 7 * * *", ZURICH, "Stretch", "s", 0, "once", "", 0, 1, "", "dead", 2**50)
         link.execute(f"INSERT INTO tasks VALUES ({', '.join('?' * len(values))})", values)
         link.commit()
@@ -467,15 +480,3 @@ def test_a_file_of_format_1_opens(world: World, tmp_path: Path) -> None:
     world.tasks.count_down("s", 5, "")
     world.fire()
     assert list(world.told.values()) == ["Stretch"]
-
-
-FORMAT_1 = """
-CREATE TABLE tasks (
-  id TEXT PRIMARY KEY, line TEXT NOT NULL, zone TEXT NOT NULL, text TEXT NOT NULL, session TEXT NOT NULL,
-  ask INTEGER NOT NULL, missed TEXT NOT NULL, wake TEXT NOT NULL, since INTEGER NOT NULL,
-  slot INTEGER, seen TEXT NOT NULL DEFAULT '',
-  holder TEXT NOT NULL DEFAULT '', until INTEGER NOT NULL DEFAULT 0
-) STRICT;
-CREATE INDEX tasks_slot ON tasks (slot);
-PRAGMA user_version = 1;
-"""
