@@ -80,8 +80,8 @@ class Task:
         return tool == "reminder" or usual and self.line == span_line(round(seconds * 1000))
 
     def key(self, slot: int) -> str:
-        """Of a delivery. The one slot of a timer moves with the wall clock: it has no time in its key."""
-        return f"task-{self.id}-{0 if self.kind == 'timer' else slot}"
+        """Of a delivery. The one slot of a timer moves with the wall clock: when it was made does not."""
+        return f"task-{self.id}-{self.since if self.kind == 'timer' else slot}"
 
     def row(self) -> dict[str, Any]:
         """As tasks.list shows it."""
