@@ -141,11 +141,14 @@ def _memory(home: Home) -> Iterator[Ask]:
 def _forget_here(memory: Any, home: Home, id_: str) -> list[str]:
     from exo.core.engine.erase import erase
     from exo.core.engine.sessions import Sessions, open_database
+    from exo.core.retrieve.forget import Needles
     from exo.core.retrieve.forget import forget as forget_all
     from exo.core.server.hub import Hub
+    from exo.tools.tasks.table import Table
 
     lock = _locked(home)
     database = open_database(home.sessions_db)
+    tasks = Table(home.state / "tasks.sqlite", SystemClock())
     try:
         hub = Hub(database, SystemClock(), sys.maxsize)
         outbox = Sessions(database, SystemClock()).outbox
@@ -153,9 +156,16 @@ def _forget_here(memory: Any, home: Home, id_: str) -> list[str]:
         while rows := outbox.rows():
             memory.write(rows)
             outbox.done(rows)
-        gone: list[str] = forget_all(memory, home, id_, lambda each: erase(database, hub, each))
+        tasks.take_over(home.sessions_db)
+
+        def everywhere(needles: Needles) -> None:
+            tasks.erase(needles)
+            erase(database, hub, needles)
+
+        gone: list[str] = forget_all(memory, home, id_, everywhere)
         return gone
     finally:
+        tasks.close()
         database.close()
         lock.release()
 

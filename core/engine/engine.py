@@ -43,7 +43,6 @@ from exo.core.server.hub import Hub
 from exo.core.substrate.guard import HOLDS, MOST, Guard
 from exo.core.substrate.secrets import Secrets, device_seed
 from exo.core.toolbox.registry import Toolbox
-from exo.core.toolbox.timers import Timer, Timers
 
 if TYPE_CHECKING:
     from exo.core.retrieve.memory import Memory
@@ -80,15 +79,12 @@ class Engine(Offers):
         self._server = server
         self.sessions = Sessions(database, clock)
         self._database = database
-        self._timers = Timers(database, clock, self._ring)
         self.tools = Toolbox(settings.number("tool.timeout"))
         hook_time = settings.number("hook.timeout")
         self._registry = Registry(self.tools, Hooks(hook_time))
         self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
         about = PluginCommand("plugins", "What is plugged in.", self._plugins_command)
         self._registry.commands["plugins"] = about
-        cancel = PluginCommand("cancel", "Take a timer or reminder back.", self._cancel_command)
-        self._registry.commands["cancel"] = cancel
         self._slots = Slots(self._registry, hook_time)
         self._results = database.path.parent / "results"
         wait = settings.number("approval.timeout")
@@ -133,7 +129,7 @@ class Engine(Offers):
             self.plugins.fallback("memory", self._memory.register)
             self.secrets = Secrets(home.state / "secrets.sealed", lambda: device_seed(home))
         self.plugins.core = Core(
-            *(settings, clock, self._timers, notes, self._registry.channels, self.tools),
+            *(settings, clock, self._registry.slots, notes, self._registry.channels, self.tools),
             *(self._loop.act, self.before, self.undo_before, self.panel, self.sessions.as_of),
             *(self.new_session, self.deliver, self._memory, self.secrets),
         )
@@ -196,7 +192,8 @@ class Engine(Offers):
         return await self._memory.run(lambda memory: spent(memory.ledger, since.timestamp() * 1000))
 
     async def _erased(self, needles: Needles) -> None:
-        """Take what is forgotten out of the conversations, and out of what memory holds of them."""
+        """Take what is forgotten out of the schedule and the conversations, and out of what memory holds of them."""
+        self._schedule.erase(needles)
         erase(self._database, self._hub, needles)
         for keeper in (self.sessions, self.context.store, self._hub):
             keeper.drop_caches()
@@ -208,7 +205,7 @@ class Engine(Offers):
         return await handler(body)
 
     def start(self) -> None:
-        """Mend what a crash left, go on with what waits, let the timers run. After starts that did not hold,
+        """Mend what a crash left, go on with what waits, load the plugins. After starts that did not hold,
         with the plugins and artifacts of the last one that did."""
         good = self._guard.begin() if self._guard else None
         if good is not None:
@@ -221,8 +218,7 @@ class Engine(Offers):
             self._loop.end_lost(session, turn)
         for session in self.sessions.waiting_sessions():
             self._next(session)
-        self._background(self._timers.run())
-        self._background(self._plug_in())
+        self._background(self._plug_in(), "tool plugins")
         self._background(self._hold())
         self._rest_all()
 
@@ -256,9 +252,9 @@ class Engine(Offers):
 
     @property
     def busy(self) -> bool:
-        """Whether a turn or a tool runs or a timer is to ring: reasons to stay."""
+        """Whether a turn or a tool runs, plugins load, or something is to come: reasons to stay."""
         acts = any(task.get_name().startswith("tool ") for task in self._tasks)
-        return acts or bool(self._turns) or bool(self._timers.pending())
+        return acts or bool(self._turns) or self._schedule.busy
 
     # ---- sessions --------------------------------------------------------------------------------
 
@@ -409,18 +405,23 @@ class Engine(Offers):
             self.sessions.wait(session, Waiting(id_, message, text, mode), channel)
         return schema.TurnSendResult(True, id_)
 
-    async def deliver(self, session: str, text: str, key: str, ask: bool) -> bool:
-        """Once a key: tell the person `text`, or `ask` it as if it had been sent at its time (its words teach
-        nothing). False: it was done before. Raises ProtocolError for a session that is gone, StorageError."""
-        self.sessions.info(session)
+    async def deliver(self, session: str, text: str, key: str, ask: bool, bell: str = "") -> bool:
+        """Once a key: tell the person `text`, `ask` it as if it had been sent at its time (its words teach nothing), or
+        show it, be the session there or not, as a notice of code `bell`. False: it was done before. Raises
+        ProtocolError for a session that is gone, StorageError."""
+        if not bell:
+            self.sessions.info(session)
         if self.sessions.sent(session, key):
             return False
         if ask:
             self._send(session, text, key, "queue", "task")
-        else:
-            with self._hub.commit(durable=True) as add:
+            return True
+        with self._hub.commit(durable=True) as add:
+            if bell:
+                self.sessions.mark(session, key)
+            else:
                 self.sessions.say(add, session, new_id(), Message(key, "assistant", text))
-                add(session, Notice("info", "reminder", text))
+            add(session or None, Notice("info", bell or "reminder", text))
         return True
 
     async def on_turn_interrupt(self, body: schema.TurnInterrupt) -> schema.InterruptResult:
@@ -519,15 +520,6 @@ class Engine(Offers):
         if task.cancelled():
             return lost(call)
         return task.result()
-
-    def _ring(self, timer: Timer) -> None:
-        code = timer.kind
-        text = "Your timer is done."
-        if timer.label:
-            text = f"{code.capitalize()}: {timer.label}"
-        with self._hub.commit(durable=True) as add:
-            self._timers.rung(timer)
-            add(timer.session or None, Notice("info", code, text))
 
 
 def opening(prompts: Path) -> list[dict[str, Any]]:

@@ -57,7 +57,6 @@ def erase(database: Database, hub: Hub, needles: Needles) -> None:
                     add(session, TurnCompleted(turn, "interrupted", Usage()))
         for table, column, key in (
             ("sessions", "title", "id"),
-            ("timers", "label", "id"),
             ("outbox", "body", "n"),
             ("nodes", "text", "n"),
         ):

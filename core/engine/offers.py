@@ -11,13 +11,12 @@ from exo.core.base.settings import BY_NAME, Settings
 from exo.core.engine.sessions import Sessions
 from exo.core.plugins.loader import Plugins
 from exo.core.plugins.registry import Registry
-from exo.core.plugins.slots import Slots
+from exo.core.plugins.slots import Schedule, Slots
 from exo.core.protocol import schema
 from exo.core.protocol.codec import refused
 from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.toolbox.registry import Toolbox
-from exo.core.toolbox.timers import Timers
 from exo.core.toolbox.workers import call as call_plugin
 from exo.core.toolbox.workers import within
 
@@ -32,8 +31,12 @@ class Offers:
     _settings: Settings
     _registry: Registry
     _slots: Slots
-    _timers: Timers
     _memory: Provider | None
+
+    @property
+    def _schedule(self) -> Schedule:
+        found: Schedule = self._registry.slots.get("schedule") or Schedule()
+        return found
 
     async def on_models_list(self, body: schema.ModelsList) -> schema.ModelsResult:
         return schema.ModelsResult(*await self._model.models())
@@ -73,25 +76,14 @@ class Offers:
     async def _plugins_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
         return {"plugins": self.plugins.records()}
 
-    async def _cancel_command(self, args: dict[str, Any], session: str | None) -> dict[str, Any]:
-        id_ = str(args.get("id", ""))
-        gone = self._timers.cancel([id_])
-        if not gone and (command := self._registry.commands.get("task")):
-            await call_plugin(command.handler, {"action": "remove", "id": id_}, None)
-            gone = True
-        return {"cancelled": gone}
-
     async def on_tasks_list(self, body: schema.TasksList) -> schema.Rows:
         """Timers and reminders, soonest first: {id, kind, due (ms UTC), label, repeat, session}; then tasks."""
         await self.plugins.ready()
-        rows = [vars(timer) | {"kind": timer.kind} for timer in self._timers.pending()]
-        if command := self._registry.commands.get("task"):
-            found = await call_plugin(command.handler, {"action": "list"}, None)
-            rows += found["tasks"]
-        return schema.Rows(rows)
+        return schema.Rows(self._schedule.rows())
 
     async def on_memory_query(self, body: schema.MemoryQuery) -> schema.AnyResult:
         """The person's memory: recall, remember, rule, why, forget, status."""
+        await self.plugins.ready()  # what they keep is forgotten too
         if self._memory is None:
             raise refused("unsupported", "memory.query", "this exod has no home")
         return schema.AnyResult(await self._memory.query(body.verb, dict(body.args)))

@@ -25,7 +25,7 @@ from exo.core.protocol import schema
 from exo.core.protocol.codec import read_message, refused, sendable, to_json
 from exo.core.protocol.schema import Call, Message, SessionInfo, ToolResult, Usage
 
-FORMAT = 1
+FORMAT = 2  # 1 has a table `timers`, which the plugin tasks takes over
 CACHED = 4  # sessions whose messages stay decoded
 # what Unicode counts as printable though nothing is drawn: fillers, variation selectors
 _BLANK = re.compile(
@@ -165,6 +165,10 @@ class Sessions:
                 raise refused("bad_body", "turn.send.message", "another message has that id")
             return str(turn)
         return ""
+
+    def mark(self, session: str, key: str) -> None:
+        """Have `sent` know a delivery that is no message."""
+        self._database.link.execute("INSERT INTO undone VALUES (?1, ?2, ?1)", (key, session))
 
     def fork(self, session: str, at: str | None) -> str:
         """Copy the messages up to `at` (None: all) into a new session that knows its parent; returns

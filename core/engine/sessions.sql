@@ -33,14 +33,6 @@ CREATE TABLE waiting (
   text TEXT NOT NULL,
   mode TEXT NOT NULL
 ) STRICT;
-CREATE TABLE timers (
-  id TEXT PRIMARY KEY,
-  session TEXT,
-  due INTEGER NOT NULL,
-  label TEXT NOT NULL,
-  first TEXT NOT NULL DEFAULT '',
-  repeat TEXT NOT NULL DEFAULT ''
-) STRICT;
 CREATE TABLE approvals (
   id TEXT PRIMARY KEY,
   session TEXT NOT NULL,

@@ -1,5 +1,5 @@
 """What plugins register, and the object by which they do it. Owns the tables of tools, hooks, commands,
-channels, skills and the three slots.
+channels, skills and the slots.
 
 Invariant: a plugin's registrations come in all together or not at all: the context only collects, and
 `Registry.admit` checks every name before it takes the first."""
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from exo.core.engine.reader import Past
     from exo.core.retrieve.provider import Provider
     from exo.core.substrate.secrets import Secrets
-    from exo.core.toolbox.timers import Timers
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what model providers accept
@@ -105,6 +104,10 @@ class PluginContext:
         """Take the slot `judge`: what is known of tools and programs (core/gate/axes.py, Judge)."""
         self._add("slot", "judge", judge)
 
+    def register_schedule(self, schedule: Any) -> None:
+        """Take the slot `schedule` (see Schedule)."""
+        self._add("slot", "schedule", schedule)
+
     def register_channel(self, name: str, send: Callable[..., Any]) -> None:
         """Offer a way to send messages: `send(to, text)`."""
         self._add("channel", name, send)
@@ -144,15 +147,15 @@ class Channels:
 
 @dataclass(frozen=True)
 class Core:
-    """What a plugin may use of the exod that it runs in: settings, clock, timers, the folder of notes, channels; the
+    """What a plugin may use of the exod that it runs in: settings, clock, who holds which slot, the folder of notes, channels; the
     toolbox, for tools that come and go while it runs; `act(session, call, by=, code=)`, a call through gate and approvals, made by that code;
     `before` and `undo`, the turn before the present one of a session; `panel(session, action, data)`, a command to
     the device; `as_of(session)`, the time (ms UTC) that a fork looks back to, else 0; `new_session(title)` and
-    `deliver(session, text, key, ask)` of Engine; the record (None where none is kept) and the secrets of the home."""
+    `deliver(session, text, key, ask, bell)` of Engine; the record (None where none is kept) and the secrets of the home."""
 
     settings: Settings
     clock: Clock
-    timers: Timers
+    slots: dict[str, Any]
     notes: Path
     channels: Channels
     tools: Toolbox
@@ -162,7 +165,7 @@ class Core:
     panel: Callable[[str, str, dict[str, Any]], None]
     as_of: Callable[[str], int]
     new_session: Callable[[str], str]
-    deliver: Callable[[str, str, str, bool], Awaitable[bool]]
+    deliver: Callable[[str, str, str, bool, str], Awaitable[bool]]
     memory: Provider | None = None
     secrets: Secrets | None = None
 

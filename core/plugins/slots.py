@@ -1,4 +1,4 @@
-"""The two seats that one plugin each can hold, and how the loop talks to whoever sits there. Invariant: a
+"""Seats that one plugin each can hold, and how the loop talks to whoever sits there. Invariant: a
 provider that fails, hangs or answers nonsense is ignored for that call; a turn never suffers from it."""
 
 from __future__ import annotations
@@ -6,12 +6,15 @@ from __future__ import annotations
 import sys
 import traceback
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from exo.core.plugins.registry import Registry
 from exo.core.protocol.schema import Usage
 from exo.core.toolbox.registry import ToolSpec
 from exo.core.toolbox.workers import call, within
+
+if TYPE_CHECKING:
+    from exo.core.retrieve.forget import Needles
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,19 @@ class ContextEngine(Protocol):
 
     def used(self, session: str, usage: Usage) -> None:
         """Told after each turn what it cost."""
+
+
+class Schedule:
+    """The slot `schedule`: what comes at its time. This one, which sits there without a plugin, keeps nothing."""
+
+    busy = False  # whether anything is to come, a reason for exod to stay
+
+    def rows(self) -> list[dict[str, Any]]:
+        """For tasks.list: {id, kind, due (ms UTC, None when it is over), label, repeat, session, ...}."""
+        return []
+
+    def erase(self, needles: Needles) -> None:
+        """Take out whatever says what is to be forgotten. Raises StorageError."""
 
 
 class Slots:

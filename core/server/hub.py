@@ -112,7 +112,7 @@ class Hub:
                     await asyncio.sleep(0)  # one who catches up lets the others go on
                     continue
                 try:
-                    async with asyncio.timeout(keep_alive):  # not wait_for, see Timers
+                    async with asyncio.timeout(keep_alive):  # wait_for may swallow a cancel (3.11)
                         await changed.wait()
                 except TimeoutError:
                     yield None

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ from exo.core.server.hub import Hub
 from exo.core.services import Supervisor
 from exo.tools.assistant import plugin as assistant
 from exo.tools.clock import FakeClock
+from exo.tools.tasks import plugin as tasks
+from exo.tools.tasks.plugin import schedule_of
+from exo.tools.tasks.scheduler import Scheduler
 from exo.tools.workbench import plugin as workbench
 
 # a plugin whose judge finds everything harmless, for tests of other things
@@ -177,6 +181,7 @@ class Bench:
             work=self.work,
             server="bench",
         )
+        self.engine.plugins.builtin("tasks", partial(tasks.register, root=self.home.root))
         self.engine.plugins.builtin("workbench", workbench.register)
         self.engine.plugins.builtin("assistant", assistant.register)
         object.__setattr__(self.engine._loop._rules, "backoff", self.backoff)
@@ -192,6 +197,11 @@ class Bench:
         await self.engine.close()
         self.hub.close()
         self.database.close()
+
+    @property
+    def timers(self) -> Scheduler:
+        assert self.engine.plugins.core is not None
+        return schedule_of(self.engine.plugins.core)
 
     async def respond(self, type_: str, /, **body: Any) -> dict[str, Any]:
         """The whole response to one command, as JSON."""

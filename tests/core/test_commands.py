@@ -176,16 +176,16 @@ def test_commands_are_carried_out_and_answered_in_the_language_of_the_request(ru
         lines = (await ask(bench, session, "what timers do I have?")).splitlines()
         assert lines[0] == "2 set:" and lines[1] == "1. Tee: 5 minutes left"
         await ask(bench, session, "add five minutes to the timer")
-        [timer, reminder] = bench.engine._timers.pending()
+        [timer, reminder] = bench.timers.pending()
         assert timer.due - bench.clock.now_ms() == 600_000
         assert await ask(bench, session, "lösche die Erinnerung") == "Gelöscht: llamar a Ana."
-        assert bench.engine._timers.pending() == [timer]
+        assert bench.timers.pending() == [timer]
         assert await ask(bench, session, "cancel the reminder") == "There is none to cancel."
         await ask(bench, session, "set a timer for 1 hour")
         asked = await ask(bench, session, "cancel the timer")
         assert asked.startswith("Which one do you mean?\n1. Tee")
         assert await ask(bench, session, "the second one") == "Cancelled: timer."
-        assert [each.label for each in bench.engine._timers.pending()] == ["Tee"]
+        assert [each.label for each in bench.timers.pending()] == ["Tee"]
 
     run(test, clock=FakeClock(round(NOW.timestamp() * 1000)))
 
@@ -197,16 +197,16 @@ def test_what_has_rung_is_not_taken_back_and_nothing_else_is(run: Run) -> None:
         await ask(bench, session, "set a timer for five minutes")
         said = await ask(bench, session, "make it ten minutes")
         assert said.splitlines()[0] == "Cancelled: timer."
-        [soon, late] = bench.engine._timers.pending()
-        bench.engine._timers.cancel([soon.id])  # it has rung
+        [soon, late] = bench.timers.pending()
+        bench.timers.cancel([soon.id])  # it has rung
         said = await ask(bench, session, "make it twenty minutes")
         assert said.splitlines()[0] == "There is none to cancel."
-        assert late in bench.engine._timers.pending()
-        [new] = [each for each in bench.engine._timers.pending() if each != late]
+        assert late in bench.timers.pending()
+        [new] = [each for each in bench.timers.pending() if each != late]
         assert new.due - bench.clock.now_ms() == 1_200_000
-        bench.engine._timers.cancel([new.id])
+        bench.timers.cancel([new.id])
         assert await ask(bench, session, "cancel that") == "There is none to cancel."
-        assert bench.engine._timers.pending() == [late]
+        assert bench.timers.pending() == [late]
 
     run(test, clock=FakeClock(round(NOW.timestamp() * 1000)))
 
@@ -239,7 +239,7 @@ def test_undo_takes_the_turn_before_back_and_what_it_set(run: Run) -> None:
         await ask(bench, session, "what time is it")
         await ask(bench, session, "set a timer for 5 minutes")
         assert await ask(bench, session, "undo that") == "Undone: set a timer for 5 minutes"
-        assert bench.engine._timers.pending() == []
+        assert bench.timers.pending() == []
         texts = [m["text"] for m in await bench.messages(session) if m["role"] == "user"]
         assert texts == ["undo", "what time is it", "undo that"]
         last = (await bench.messages(session))[-1]["text"]

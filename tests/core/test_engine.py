@@ -117,8 +117,8 @@ def test_every_command_has_an_answer_and_the_later_ones_say_unsupported(run: Run
         live = set((await bench.call("hello", protocol=1, client="t"))["capabilities"])
         assert live - {"events.subscribe"} == set(bench.engine._handlers)
         rows = (await bench.call("command.list"))["commands"]  # what command.run runs
-        assert [row["name"] for row in rows] == ["cancel", "decide", "plugins"]
-        row = rows[-1]
+        assert [row["name"] for row in rows] == ["cancel", "decide", "plugins", "task"]
+        row = rows[-2]
         assert row["name"] == "plugins"
         bodies = {
             "session.fork": {"session": "s"},
@@ -281,14 +281,14 @@ def test_timers_survive_a_restart_and_ring_once(run: Run) -> None:
         assert rung["body"] == {"level": "info", "code": "timer", "text": "Timer: tea"}
         assert rung["session"]
         clock.advance(3600)
-        bench.engine._timers._changed.set()
+        bench.timers.changed.set()
         await bench.until(lambda e: e["type"] == "notice" and e["seq"] > rung["seq"])
 
     async def third(bench: Any) -> None:
         await asyncio.sleep(0)
         texts = [e["body"]["text"] for e in bench.events("notice")]
         assert texts == ["Timer: tea", "Your timer is done."]
-        [left] = bench.engine._timers.pending()
+        [left] = bench.timers.pending()
         assert left.label == "month"
 
     run(first, clock=clock)
@@ -301,20 +301,20 @@ def test_a_wall_clock_that_is_set_moves_countdowns_and_leaves_reminders(run: Run
     clock = FakeClock()
 
     async def test(bench: Any) -> None:
-        session, timers = await bench.session(), bench.engine._timers
+        session, timers = await bench.session(), bench.timers
         for seconds in (60, 7200):
             args = {"seconds": seconds, "label": f"{seconds}"}
             await bench.call("tool.run", session=session, tool="timer", args=args)
         due = clock.now_ms() + 1_800_000
         timers.remind(session, clock.local(due), "wall")
         clock.set(3600)  # a board without a battery clock hears the time
-        timers._changed.set()
+        timers.changed.set()
         rung = await bench.until(lambda e: e["type"] == "notice")
         assert rung["body"]["text"] == "Reminder: wall"
         assert [timer.due - clock.now_ms() for timer in timers.pending()] == [60_000, 7_200_000]
         clock.advance(61)
         clock.set(-7200)
-        timers._changed.set()
+        timers.changed.set()
         rung = await bench.until(lambda e: e["type"] == "notice" and e["seq"] > rung["seq"])
         assert rung["body"]["text"] == "Timer: 60"
 
@@ -325,12 +325,12 @@ def test_until_the_clock_is_set_timers_ring_and_reminders_wait(run: Run) -> None
     clock = FakeClock()
 
     async def test(bench: Any) -> None:
-        session, timers = await bench.session(), bench.engine._timers
+        session, timers = await bench.session(), bench.timers
         timers.remind(session, clock.local(clock.now_ms() + 30_000), "wall")
         clock.unsure = True  # type: ignore[misc]
         await bench.call("tool.run", session=session, tool="timer", args={"seconds": 60})
         clock.advance(61)
-        timers._changed.set()
+        timers.changed.set()
         rung = await bench.until(lambda e: e["type"] == "notice")
         assert rung["body"]["code"] == "timer"
         assert [timer.label for timer in timers.pending()] == ["wall"]
@@ -338,7 +338,7 @@ def test_until_the_clock_is_set_timers_ring_and_reminders_wait(run: Run) -> None
         refused = await bench.call("tool.run", session=session, tool="reminder", args=args)
         assert not refused["ok"] and "clock of this board is not set yet" in str(refused)
         clock.unsure = False  # type: ignore[misc]
-        timers._changed.set()
+        timers.changed.set()
         rung = await bench.until(lambda e: e["type"] == "notice" and e["seq"] > rung["seq"])
         assert rung["body"]["text"] == "Reminder: wall"
 
@@ -348,17 +348,17 @@ def test_until_the_clock_is_set_timers_ring_and_reminders_wait(run: Run) -> None
 def test_a_timer_rings_once_though_the_disk_refuses_at_first(run: Run) -> None:
     async def test(bench: Any) -> None:
         session = await bench.session()
-        bench.engine._timers.add(session, 0.001, "tea")
+        bench.timers.count_down(session, 0.001, "tea")
         for at in (1, 2, 3):
             bench.disk.arm(at)
             while bench.disk.at and bench.disk.writes < at:
-                bench.engine._timers._changed.set()
+                bench.timers.changed.set()
                 await asyncio.sleep(0.002)
             assert bench.events("notice") == []
         bench.disk.arm(0)
-        bench.engine._timers._changed.set()
+        bench.timers.changed.set()
         await bench.until(lambda e: e["type"] == "notice")
-        assert bench.engine._timers.pending() == [] and len(bench.events("notice")) == 1
+        assert bench.timers.pending() == [] and len(bench.events("notice")) == 1
 
     run(test)
 

@@ -179,7 +179,7 @@ def test_tool_rounds_run_the_real_tools(run: Run) -> None:
         assert results["d"]["text"] == "milk\nbread"
         [note] = bench.notes.iterdir()
         assert note.read_text().endswith("+++\n\nbuy stamps\n")
-        [timer] = bench.engine._timers.pending()
+        [timer] = bench.timers.pending()
         assert (timer.session, timer.label) == (session, "tea")
         started = [e["body"]["tool"] for e in bench.events("tool.started")]
         assert started == ["time", "timer", "note", "read_file"]
@@ -243,7 +243,7 @@ def test_a_call_that_is_wrong_becomes_a_result_that_says_so(
         [result] = bench.events("tool.completed")
         assert not result["body"]["ok"] and said in result["body"]["text"]
         assert len(await bench.messages(session)) == 4
-        assert not bench.notes.exists() and not bench.engine._timers.pending()
+        assert not bench.notes.exists() and not bench.timers.pending()
         json.dumps(bench.model.requests[-1].messages).encode()
 
     run(test, [bad], ["never mind"])

@@ -37,7 +37,7 @@ def frames(home: Home, count: int) -> bytes:
 
 
 def rows(home: Home) -> list[tuple[int, str]]:
-    database = Database(home.sessions_db, "", 1)
+    database = Database(home.sessions_db, "", 2)
     found = database.rows("SELECT seq, data FROM events ORDER BY seq")
     database.close()
     return [(int(str(seq)), str(data)) for seq, data in found]

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from exo.core.engine.reader import Past
 from exo.core.plugins.registry import Core, PluginContext
 from exo.core.toolbox.registry import HIDDEN, Context
 from exo.tools.assistant.tongue import told
+from exo.tools.tasks.plugin import schedule_of
+from exo.tools.tasks.table import Task
 
 
 @dataclass(frozen=True)
@@ -23,14 +26,31 @@ class Commands:
             ctx.register_action(function, toolset=HIDDEN)
 
     async def undo(self, context: Context) -> str:
-        """Take the turn before back, and the timer or reminder that it set."""
-        before = self.core.undo(context.session)
+        """Take the turn before back, and the timers and reminders that it set, unless they all rang already."""
+        before = self.core.before(context.session)
         if before is None:
             return told(context.language, "no_undo")
-        if any(name in ("timer", "reminder") for name, _ in before.calls):
-            timers = self.core.timers
-            timers.cancel([each.id for each in timers.newest(context.session)])
+        made = self._set_by(before, context.session)
+        if made and not any(each.slot for each in made):
+            names = [each.label or told(context.language, "untitled") for each in made]
+            return told(context.language, "rung", what=", ".join(names))
+        self.core.undo(context.session)
+        if made:
+            schedule_of(self.core).cancel([each.id for each in made])
         return told(context.language, "undo", text=before.said)
+
+    def _set_by(self, turn: Past, session: str) -> list[Task]:
+        """The timers and reminders that a turn set; those that were taken back since are not among them."""
+        calls = [call for call in turn.calls if call[0] in ("timer", "reminder")]
+        rows = schedule_of(self.core).newest(session) if calls else []
+        made: list[Task] = []
+        for name, args in reversed(calls):
+            label = args.get("label") or args.get("text") or ""
+            for row in rows:
+                if row not in made and row.set_by(name, label, args.get("seconds")):
+                    made.append(row)
+                    break
+        return made
 
     async def stop(self, context: Context) -> str:
         """Be still: nothing runs any more, and a device ends what it says."""

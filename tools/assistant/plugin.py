@@ -21,9 +21,8 @@ def register(ctx: PluginContext) -> None:
     if ctx.core is None:
         raise ValueError("the assistant works in a running exod")
     ctx.register_reader(Tongues())
-    core = ctx.core
-    Builtin(core.clock, core.timers, core.notes, core.channels).register(ctx)
-    Commands(core).register(ctx)
+    Builtin(ctx.core).register(ctx)
+    Commands(ctx.core).register(ctx)
 
 
 class Tongues(Reader):

@@ -6,19 +6,20 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.files import make_folder, write_atomic
-from exo.core.plugins.registry import Channels, PluginContext
-from exo.core.toolbox import schedule
+from exo.core.plugins.registry import Core, PluginContext
 from exo.core.toolbox.registry import HIDDEN, Context
-from exo.core.toolbox.timers import Timer, Timers
 from exo.core.toolbox.workers import call
 from exo.tools.assistant.tongue import fold, moment, told
 from exo.tools.assistant.when import read_time
+from exo.tools.tasks.plugin import schedule_of
+from exo.tools.tasks.repeat import Repeat
+from exo.tools.tasks.scheduler import Scheduler
+from exo.tools.tasks.table import Task
 
 Seconds = Annotated[float, {"minimum": 1, "maximum": 30 * 24 * 3600}]
 When = Annotated[str, {"description": "18:30, tomorrow 9:00, or an ISO date and time"}]
@@ -26,12 +27,18 @@ When = Annotated[str, {"description": "18:30, tomorrow 9:00, or an ISO date and 
 
 @dataclass(frozen=True)
 class Builtin:
-    """What the built-in tools work with; `notes` is the folder where notes are kept."""
+    """What the built-in tools work with."""
 
-    clock: Clock
-    timers: Timers
-    notes: Path
-    channels: Channels
+    core: Core
+
+    @property
+    def clock(self) -> Clock:
+        return self.core.clock
+
+    @property
+    def timers(self) -> Scheduler:
+        """Raises ExoError where nobody keeps them."""
+        return schedule_of(self.core)
 
     def register(self, ctx: PluginContext) -> None:
         seen: tuple[Callable[..., Any], ...] = (self.time, self.timer, self.reminder, self.note)
@@ -50,13 +57,17 @@ class Builtin:
 
     async def timer(self, context: Context, seconds: Seconds, label: str = "") -> str:
         """Start a countdown that rings."""
-        until = f"{self.clock.local(self.timers.add(context.session, seconds, label).due):%H:%M:%S}"
+        return self._set_timer(context, seconds, label)
+
+    def _set_timer(self, context: Context, seconds: float, label: str, instead: str = "") -> str:
+        timer = self.timers.count_down(context.session, seconds, label, instead)
+        until = f"{self.clock.local(timer.due):%H:%M:%S}"
         name = told(context.language, "label", label=label) if label else ""
         span = duration(seconds, context.language)
         return told(context.language, "timer", label=name, span=span, until=until)
 
     async def reminder(
-        self, context: Context, at: When, text: str, repeat: schedule.Repeat | None = None
+        self, context: Context, at: When, text: str, repeat: Repeat | None = None
     ) -> str:
         """Remind the person at a time, once or again and again."""
         filled(text)
@@ -86,7 +97,7 @@ class Builtin:
         all, `number` counts them as they are listed; where several are left, asks which."""
         rows = [each for each in self.timers.pending() if bool(each.first) == (what != "timer")]
         if which == "last":
-            last = [each for each in self.timers.newest(context.session) if each in rows]
+            last = [each for each in self.timers.newest(context.session)[:1] if each in rows]
             rows = [
                 each for each in last if f"{self.clock.local(each.due):%H:%M:%S}".startswith(until)
             ]
@@ -106,11 +117,10 @@ class Builtin:
         rows = [each for each in self.timers.pending() if not each.first][-1:]
         if not rows:
             return told(context.language, "no_timer")
-        self.timers.cancel([each.id for each in rows])
         left = (rows[0].due - self.clock.now_ms()) / 1000
-        return await self.timer(context, max(1, left + seconds), rows[0].label)
+        return self._set_timer(context, max(1, left + seconds), rows[0].label, rows[0].id)
 
-    def _numbered(self, rows: list[Timer], language: str) -> list[str]:
+    def _numbered(self, rows: list[Task], language: str) -> list[str]:
         lines = []
         for number, row in enumerate(rows, 1):
             label = f"{row.label}: " if row.label else ""
@@ -126,15 +136,15 @@ class Builtin:
     def note(self, context: Context, text: str) -> str:
         """Write down a note for the person."""
         filled(text)
-        make_folder(self.notes)
+        make_folder(self.core.notes)
         now = self.clock.local()
-        path = self.notes / f"{now:%Y-%m-%dT%H%M%S}-{secrets.token_hex(3)}.md"
+        path = self.core.notes / f"{now:%Y-%m-%dT%H%M%S}-{secrets.token_hex(3)}.md"
         write_atomic(path, f"+++\nwritten = {now.isoformat(timespec='seconds')}\n+++\n\n{text}\n")
         return told(context.language, "note", text=text)
 
     async def send_message(self, to: str, text: str, channel: str = "") -> str:
         """Send a message to somebody through a channel."""
-        name, send = self.channels.pick(channel)
+        name, send = self.core.channels.pick(channel)
         return str(await call(send, to, text) or f"Sent to {to} through {name}.")
 
 

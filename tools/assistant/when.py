@@ -15,8 +15,8 @@ from datetime import timedelta
 from functools import lru_cache
 
 from exo.core.base.errors import ExoError
-from exo.core.toolbox.schedule import following
 from exo.tools.assistant.tongue import NAMES, Language, fold, language
+from exo.tools.tasks.repeat import following
 
 FAR = 9000  # the last year; past 9999 there are no dates to count on with
 MORNING = 9 * 60  # minutes of the day that a mere date means
@@ -29,7 +29,7 @@ _WORD = re.compile(r"(?<!\w)\w")
 @dataclass(frozen=True)
 class When:
     """`at` is wall time, or an instant with a zone where a span of hours or less was said (`seconds` of
-    any span); `repeat` as `schedule.following` takes it; `rest` is the sentence without the time, `parts`
+    any span); `repeat` as `repeat.following` takes it; `rest` is the sentence without the time, `parts`
     which of its pieces were said."""
 
     at: datetime.datetime

@@ -9,7 +9,7 @@ from typing import Any
 
 from exo.core.base.home import Home
 from exo.tools.objects import json_object
-from exo.tools.tasks.scheduler import MISSED
+from exo.tools.tasks.table import MISSED
 from exo.tools.transcript import visible
 
 
@@ -20,12 +20,13 @@ def register(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, help_ in (
         ("add", "add a task"),
-        ("list", "every task, soonest first"),
+        ("list", "timers, reminders and tasks, each soonest first"),
         ("remove", "let one go"),
     ):
         verb = verbs.add_parser(name, help=help_, description=help_)
         if name == "add":
-            lines = '"0 7 * * mon-fri", @daily, "@every 45m" or "@at 2026-12-24T18:00"'
+            lines = '"0 7 * * mon-fri", @daily, "@every 45m", "@at 2026-12-24T18:00"'
+            lines += ', "@monthly 2027-01-31T09:00"'
             verb.add_argument("line", metavar="LINE", help=lines)
             verb.add_argument("text", metavar="TEXT", help="what is told, or asked")
             verb.add_argument("--ask", action="store_true", help="have the model answer it")
@@ -65,7 +66,8 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(answer, ensure_ascii=False))
         return 0
     for row in answer.get("tasks", [answer]):
-        at = row["slot"]
+        at = row["due"]
         when = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(at / 1000)) if at else "over"
-        print(visible(f"{row['id']}  {when}  {row['line']} {row['zone']}  {row['text']}"))
+        how = f"{row['repeat'] or row['kind']} {row.get('zone', '')}".rstrip()
+        print(visible(f"{row['id']}  {when}  {how}  {row['label']}"))
     return 0

@@ -1,27 +1,30 @@
-"""Tasks in a running exod, as a plugin: the command `task`, and the loop that fires them."""
+"""Timers, reminders and tasks in a running exod, as a plugin: it takes the seat `schedule`, and brings the commands
+`task` and `cancel` and the loop that fires."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.plugins import PluginContext
+from exo.core.plugins.registry import Core
 from exo.core.protocol.schema import Call
 from exo.tools.tasks.cron import following
 from exo.tools.tasks.scheduler import Scheduler
 
 
-def register(ctx: PluginContext) -> None:
-    """Offer `task` and let the tasks run from the start on."""
-    core = ctx.core
-    if core is None or ctx.home is None:
+def register(ctx: PluginContext, root: Path | None = None) -> None:
+    """Take the seat, offer the commands, and fire from the start on. `root` is a home that `ctx` does not name."""
+    core, root = ctx.core, root or ctx.home
+    if core is None or root is None:
         raise ValueError("tasks need a running exod with a home")
-    home, kept = Home(ctx.home), dict[str, Any]()
+    home, loops = Home(root), list[asyncio.Task[None]]()
 
     async def wake(session: str, tool: str, args: dict[str, Any]) -> str:
         result = await core.act(session, Call(f"wake-{tool}", tool, args))
@@ -29,41 +32,55 @@ def register(ctx: PluginContext) -> None:
             raise ExoError(f"look whether there is news ({tool})", result.text)
         return result.text
 
+    tasks = Scheduler(home.state / "tasks.sqlite", core.clock, core.deliver, wake, home.sessions_db)
+
     async def start() -> None:
-        kept["tasks"] = tasks = Scheduler(
-            home.state / "tasks.sqlite", core.clock, core.deliver, wake
-        )
-        kept["loop"] = asyncio.create_task(tasks.run())
+        try:
+            tasks.begin()
+        except ExoError as error:  # a disk that refuses: the loop tries on
+            print(f"tasks: {error}", file=sys.stderr)
+        loops.append(asyncio.create_task(tasks.run()))
 
     async def stop() -> None:
-        if loop := kept.get("loop"):
+        for loop in loops:
             loop.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await loop
-            await kept["tasks"].stop()
-            kept["tasks"].close()
+        await asyncio.gather(*loops, return_exceptions=True)
+        await tasks.stop()
+        tasks.close()
 
     async def task(args: dict[str, Any], session: str | None) -> dict[str, Any]:
         """add {line, text, zone?, ask?, missed?, wake_if?, session?}, list, remove {id}."""
-        tasks: Scheduler = kept["tasks"]
         match args.get("action"):
             case "add":
-                zone = str(args.get("zone") or local_zone())
-                following(
-                    str(args.get("line", "")), core.clock.now_ms(), zone
-                )  # before a session is made
-                place = str(args.get("session") or session or core.new_session("Tasks"))
-                more = {"ask": bool(args.get("ask")), "missed": str(args.get("missed") or "once")}
                 line, text = str(args.get("line", "")), str(args.get("text", ""))
-                return tasks.add(line, text, place, zone, wake=args.get("wake_if"), **more).row()  # type: ignore[arg-type]
+                zone = str(args.get("zone") or local_zone())
+                following(line, core.clock.now_ms(), zone)  # before a session is made
+                place = str(args.get("session") or session or core.new_session("Tasks"))
+                more: dict[str, Any] = {"ask": bool(args.get("ask")), "wake": args.get("wake_if")}
+                missed = str(args.get("missed") or "once")
+                return tasks.add(line, text, place, zone, missed=missed, **more).row()
             case "list":
-                return {"tasks": [each.row() for each in tasks.every()]}
+                return {"tasks": tasks.rows()}
             case "remove":
                 return tasks.remove(str(args.get("id", ""))).row()
         raise ExoError("exo task", "there are add, list and remove")
 
+    async def cancel(args: dict[str, Any], session: str | None) -> dict[str, Any]:
+        return {"cancelled": tasks.cancel([str(args.get("id", ""))])}
+
+    ctx.register_schedule(tasks)
     ctx.register_command("task", task, "Tasks that come at their time: add, list, remove.")
+    ctx.register_command("cancel", cancel, "Take a timer, reminder or task back.")
     ctx.register_life(start, stop)
+
+
+def schedule_of(core: Core) -> Scheduler:
+    """The one that keeps timers and reminders in this exod. Raises ExoError where there is none."""
+    found: Scheduler | None = core.slots.get("schedule")
+    if found is None:
+        do = "take it out of plugins.off, or see `exo doctor`"
+        raise ExoError("use timers", "they are off: the plugin tasks is not loaded", do)
+    return found
 
 
 def local_zone() -> str:

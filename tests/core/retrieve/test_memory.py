@@ -324,14 +324,20 @@ def test_titles_timers_and_results_go_though_others_hold_each_of_their_words(
     session = exod.call("session.create", cwd=str(home.root / "work"))["session"]
     ask(exod, session, secret)
     ask(exod, session, '!tool read_file {"path": "f.txt"}')
-    label = json.dumps({"minutes": 90, "label": "Anna sold Peter"})
+    label = json.dumps({"seconds": 5400, "label": "Anna sold Peter"})
     ask(exod, session, f"!tool timer {label}")
+    task = {"action": "add", "line": "@yearly", "text": "Anna sold the old ring", "zone": "UTC"}
+    exod.call("command.run", name="task", args=task)
+    exod.call("command.run", name="task", args=task | {"text": "Water the plants"})
+    rows = [row["label"] for row in exod.call("tasks.list")["rows"]]
+    assert sorted(rows) == ["Anna sold Peter", "Anna sold the old ring", "Water the plants"]
     query(exod, "status")
     with closing(Ledger(home, SystemClock(), enrol=False)) as ledger:
         said = [entry.id for entry in ledger.entries(kinds=("utterance",))]
     for id_ in said:
         query(exod, "forget", id=id_)
-    raw = b"".join(path.read_bytes() for path in (home.root / "state").glob("sessions.sqlite*"))
+    assert [row["label"] for row in exod.call("tasks.list")["rows"]] == ["Water the plants"]
+    raw = b"".join(path.read_bytes() for path in (home.root / "state").glob("*.sqlite*"))
     for part in (b"Anna sold the old", b"Peter sold Anna", b"Anna sold Peter"):
         assert part not in raw
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from typing import get_args
 from zoneinfo import ZoneInfo
 
 import pytest
 from exo.core.base.errors import ExoError
+from exo.tools.clock import FakeClock
 from exo.tools.tasks.cron import following
+from exo.tools.tasks.repeat import Repeat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,8 +76,61 @@ def test_every_and_at() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "since", "found"),
+    [
+        ("@daily 2026-03-04T09:00", "2026-03-04T10:20", ["2026-03-05 09:00 Thu"]),
+        ("@daily 2026-05-04T09:00", "2026-03-04T10:20", ["2026-05-04 09:00 Mon"]),
+        (  # 9:00 stays 9:00 over both changes of the clock
+            "@weekly 2026-03-22T09:00",
+            "2026-03-22T09:00",
+            ["2026-03-29 09:00 Sun", "2026-04-05 09:00 Sun"],
+        ),
+        ("@daily 2026-10-24T02:30", "2026-10-25T02:30", ["2026-10-26 02:30 Mon"]),
+        (  # it is not there on 29 March
+            "@daily 2026-03-01T02:30",
+            "2026-03-28T02:30",
+            ["2026-03-29 03:30 Sun", "2026-03-30 02:30 Mon"],
+        ),
+        (
+            "@monthly 2026-01-31T09:00",
+            "2026-02-01T00:00",
+            ["2026-02-28 09:00 Sat", "2026-03-31 09:00 Tue", "2026-04-30 09:00 Thu"],
+        ),
+        ("@yearly 2024-02-29T09:00", "2026-03-01T00:00", ["2027-02-28 09:00 Sun"]),
+        ("@weekdays 2026-03-07T09:00", "2026-03-04T10:20", ["2026-03-09 09:00 Mon"]),
+        (
+            "@weekends 2026-03-07T09:00",
+            "2026-03-04T10:20",
+            ["2026-03-07 09:00 Sat", "2026-03-08 09:00 Sun", "2026-03-14 09:00 Sat"],
+        ),
+        (  # by instants: each hour once, whatever the wall says
+            "@hourly 2026-10-25T00:30",
+            "2026-10-25T00:30",
+            ["2026-10-25 01:30 Sun", "2026-10-25 02:30 Sun", "2026-10-25 02:30 Sun"],
+        ),
+        (
+            "@hourly 2026-03-29T00:30",
+            "2026-03-29T00:30",
+            ["2026-03-29 01:30 Sun", "2026-03-29 03:30 Sun", "2026-03-29 04:30 Sun"],
+        ),
+        ("@daily 2026-03-04T09:00+00:00", "2026-03-04T10:20", ["2026-03-05 10:00 Thu"]),
+    ],
+)
+def test_what_began_once_comes_again(line: str, since: str, found: list[str]) -> None:
+    assert slots(line, since, len(found)) == found
+
+
+def test_without_a_zone_the_clock_says_where_the_person_is() -> None:
+    noon = ms("2026-03-28T12:00", "UTC")
+    assert following("@daily 2026-03-28T12:00", noon, "", 0, FakeClock(noon)) == noon + 86_400_000
+    with pytest.raises(ExoError, match="read the schedule"):
+        following("0 7 * * *", noon, "", 0, FakeClock(noon))
+
+
+@pytest.mark.parametrize(
     "line",
     [
+        *("@daily soon", "@daily  ", "@hourly 2026-13-01T00:00", "@sometimes 2026-03-01T09:00"),
         *("", "* * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8"),
         *(
             "a * * * *",
@@ -121,3 +177,29 @@ def test_slots_rise_and_fit_their_line(line: str, after: int, zone: str) -> None
         month == "*"
         or there.month in {"*/7": {1, 8}, "3": {3}, "1-5": set(range(1, 6)), "2,4": {2, 4}}[month]
     )
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(get_args(Repeat)),
+    st.datetimes(datetime.datetime(2024, 1, 1), datetime.datetime(2026, 12, 31)),
+    st.integers(ms("2026-01-01T00:00"), ms("2027-12-31T00:00")),
+    ZONES,
+)
+def test_repeats_rise_and_keep_their_time_of_day(
+    word: str, first: datetime.datetime, after: int, zone: str
+) -> None:
+    line = f"@{word} {first.isoformat()}"
+    slot = following(line, after, zone)
+    assert slot is not None and slot > after and following(line, slot - 1, zone) == slot
+    again = following(line, slot, zone)
+    assert again is not None and again > slot
+    there = datetime.datetime.fromtimestamp(slot / 1000, ZoneInfo(zone)).replace(tzinfo=None)
+    off = abs(there - datetime.datetime.combine(there.date(), first.time()))
+    moved = datetime.timedelta(hours=1) if word != "hourly" else datetime.timedelta(days=1)
+    assert off <= moved + datetime.timedelta(milliseconds=1)
+    if word != "hourly":
+        real = datetime.datetime.combine(there.date(), first.time(), ZoneInfo(zone))
+        back = datetime.datetime.fromtimestamp(real.timestamp(), ZoneInfo(zone))
+        exists = back.replace(tzinfo=None) == real.replace(tzinfo=None)
+        assert off <= datetime.timedelta(milliseconds=1) or not exists

@@ -1,10 +1,12 @@
-"""Tasks by a clock that a test turns: each slot is delivered once, whatever is killed; missed ones by their policy;
+"""Timers, reminders and tasks by a clock that a test turns: each slot is delivered once, whatever is killed; missed ones by their policy;
 quiet when there is no news; nothing while the clock is unsure."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,7 @@ class World:
     def open(self) -> None:
         self.tasks = Scheduler(self.path, self.clock, self.deliver, self.wake)
 
-    async def deliver(self, session: str, text: str, key: str, ask: bool) -> bool:
+    async def deliver(self, session: str, text: str, key: str, ask: bool, bell: str) -> bool:
         self.kill("before")
         fresh = key not in self.told
         self.told.setdefault(key, text)
@@ -263,6 +265,19 @@ def test_one_that_waits_for_a_person_keeps_no_other_back(world: World) -> None:
     assert list(world.told.values()) == ["b fine", "c later"] and asked == ["bash"]
 
 
+def test_one_that_is_taken_back_while_it_is_asked_tells_nothing(world: World) -> None:
+    task = world.tasks.add("0 7 * * *", "x", "s", ZURICH, wake={"tool": "look"})
+
+    async def wake(session: str, tool: str, args: dict[str, Any]) -> str:
+        world.tasks.remove(task.id)
+        return "news"
+
+    world.tasks._wake = wake
+    world.at("2027-03-01T07:00")
+    world.fire()
+    assert not world.told and not world.tasks.every()
+
+
 def test_a_full_disk_costs_no_delivery(world: World) -> None:
     world.tasks.add("@at 2027-03-01T07:00", "take the pill", "s", ZURICH)
     whole, full = world.tasks._deliver, True
@@ -340,3 +355,128 @@ def test_what_is_no_task_is_refused_in_words(world: World, given: dict[str, Any]
     rows = {"text": "x"} | given
     with pytest.raises(ExoError, match="add a task"):
         world.tasks.add("@daily", session="s", zone=ZURICH, **rows)
+
+
+# ---- timers and reminders ------------------------------------------------------------------------
+
+
+def test_a_timer_waits_for_one_delivery_at_most(world: World) -> None:
+    """Ten tasks are due, each takes a second; somebody counts the seconds of a timer."""
+    for n in range(10):
+        world.tasks.add("0 7 * * *", f"task {n}", "s", ZURICH, missed="all")
+    world.at("2027-03-01T07:00")
+    world.tasks.count_down("s", 3, "tea")
+    world.tasks.count_down("s", 60, "later")
+    whole = world.deliver
+
+    async def deliver(*given: Any) -> bool:
+        world.clock.advance(1)
+        return await whole(*given)
+
+    world.tasks._deliver = deliver
+    world.fire()
+    assert list(world.told.values()).index("Timer: tea") == 3 and len(world.told) == 11
+
+
+def test_the_next_look_is_when_the_next_one_is_due(world: World) -> None:
+    world.tasks.count_down("s", 7.25, "")
+    assert world.fire() == 7.25
+    world.clock.advance(7.25)
+    assert world.fire() == 30 and list(world.told.values()) == ["Your timer is done."]
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_a_timer_whose_exod_died_rings_at_the_next_start(world: World, where: str) -> None:
+    """Once, at once, and also when the clock was set meanwhile: a lease of the dead holds nobody up."""
+    world.tasks.count_down("s", 10, "tea")
+    world.tasks.remind("s", world.clock.local(world.clock.now_ms() + 9000), "pill", "daily")
+    world.clock.advance(10)
+
+    def kill(here: str) -> None:
+        if here == where:
+            raise Killed
+
+    world.kill = kill
+    with pytest.raises(Killed):
+        world.fire()
+    world.kill = lambda here: None
+    world.tasks.close()
+    world.open()
+    world.clock.set(3600)  # the network says what time it is
+    world.tasks.take_over(world.path.with_name("none"))
+    world.fire()
+    world.fire()
+    assert sorted(world.told.values()) == ["Reminder: pill", "Timer: tea"]
+    assert [each.label for each in world.tasks.pending()] == ["pill"]
+
+
+def test_a_disk_that_refuses_the_note_too_holds_nobody_up(world: World) -> None:
+    """The lease is our own: what could not be delivered is tried again at the next look."""
+    world.tasks.count_down("s", 10, "tea")
+    world.clock.advance(10)
+    whole, done = world.tasks._deliver, world.tasks._done
+
+    async def deliver(*given: Any) -> bool:
+        raise StorageError("write", "no space left")
+
+    def refuse(*given: Any) -> None:
+        raise StorageError("write", "no space left")
+
+    world.tasks._deliver, world.tasks._done = deliver, refuse  # type: ignore[method-assign]
+    assert world.fire() == 5
+    world.tasks._deliver = whole
+    world.fire()  # delivered, and not noted
+    world.tasks._done = done  # type: ignore[method-assign]
+    world.clock.set(7200)
+    world.fire()
+    assert list(world.told.values()) == ["Timer: tea"] and not world.tasks.pending()
+
+
+def test_only_timers_are_set_while_the_clock_is_unsure(world: World) -> None:
+    world.clock.unsure = True  # type: ignore[attr-defined]
+    with pytest.raises(ExoError, match="clock of this board is not set yet"):
+        world.tasks.add("@daily", "x", "s", ZURICH)
+    with pytest.raises(ExoError, match="set a timer instead"):
+        world.tasks.remind("s", world.clock.local(world.clock.now_ms() + 9000), "x")
+    world.tasks.count_down("s", 5, "")
+    assert [each.kind for each in world.tasks.pending()] == ["timer"]
+
+
+def test_more_time_is_one_commit(world: World) -> None:
+    """Nobody who kills exod in between is left without a timer."""
+    old = world.tasks.count_down("s", 60, "tea")
+    with pytest.raises(ExoError):
+        world.tasks.count_down("s", 120, "\ud800", old.id)
+    assert world.tasks.pending() == [old]
+    new = world.tasks.count_down("s", 120, "tea", old.id)
+    assert world.tasks.pending() == [new] == world.tasks.newest("s")
+
+
+def test_what_rang_stays_known_for_a_while(world: World) -> None:
+    for n in range(110):
+        world.tasks.count_down("s", 1, f"{n}")
+        world.clock.advance(2)
+        world.fire()
+    assert len(world.told) == 110 and not world.tasks.pending() and not world.tasks.rows()
+    known = world.tasks.newest("s")
+    assert [each.label for each in known[:2]] == ["109", "108"] and len(known) <= 102
+    assert not world.tasks.cancel([known[0].id])
+
+
+def test_a_file_of_format_1_opens(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "old" / "tasks.sqlite"
+    path.parent.mkdir()
+    with contextlib.closing(sqlite3.connect(path)) as link:
+        link.executescript(Path(__file__).with_name("format-1.sql").read_text())
+        values = ("ab", "0 7 * * *", ZURICH, "Stretch", "s", 0, "once", "", 0, 1, "", "dead", 2**50)
+        link.execute(f"INSERT INTO tasks VALUES ({', '.join('?' * len(values))})", values)
+        link.commit()
+    world.tasks.close()
+    world.path = path
+    world.open()
+    world.tasks.take_over(tmp_path / "none")
+    [task] = world.tasks.every()
+    assert (task.kind, task.line, task.text, task.ask) == ("task", "0 7 * * *", "Stretch", False)
+    world.tasks.count_down("s", 5, "")
+    world.fire()
+    assert list(world.told.values()) == ["Stretch"]

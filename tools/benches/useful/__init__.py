@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from exo.tools.assistant.tongue import NAMES, told
 from exo.tools.bench import Figure, Say, machine
 from exo.tools.benches.quality import MiniLM
 from exo.tools.clock import FakeClock
+from exo.tools.tasks import plugin as tasks
 
 FOLDER = Path(__file__).parent
 REPORT = FOLDER / "REPORT.md"
@@ -213,6 +215,7 @@ async def engine(home: Home, clock: FakeClock) -> Any:
     work.mkdir(exist_ok=True)
     more: dict[str, Any] = {"notes": home.root / "notes", "work": work, "server": "bench"}
     made = Engine(database, hub, router, settings, clock, home=home, **more)
+    made.plugins.builtin("tasks", partial(tasks.register, root=home.root))
     made.plugins.builtin("assistant", assistant.register)
     made.start()
     try:

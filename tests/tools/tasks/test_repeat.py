@@ -1,4 +1,4 @@
-"""Times as a person writes them, repeats over months and summer time, reminders over a restart."""
+"""Times as a person writes them, and repeats over months and summer time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import os
 import time
 from collections.abc import Iterator
 from datetime import datetime as at
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError
-from exo.core.toolbox.schedule import Repeat, following
 from exo.tools.assistant.when import read_time
-from exo.tools.clock import FakeClock
+from exo.tools.tasks.repeat import Repeat, following
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -134,42 +133,7 @@ def test_nine_stays_nine_when_summer_time_begins(berlin: None) -> None:
     assert hours == 23 and clock.local(clock.stamp(second)).hour == 9
 
 
-# ---- through the engine --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("text", ["9999-12-31T23:59-14:00", "9999-12-31", "in 2700000 days"])
 def test_a_time_at_the_end_of_all_dates_is_refused(text: str) -> None:
     with pytest.raises(ExoError, match="that is too far off"):
         read_time(text, NOW)
-
-
-def test_reminders_ring_repeat_and_survive_a_restart(run: Any) -> None:
-    clock = FakeClock(round(NOW.timestamp() * 1000))
-
-    async def first(bench: Any) -> None:
-        session = await bench.session()
-
-        async def remind(**args: str) -> dict[str, Any]:
-            return dict(await bench.call("tool.run", session=session, tool="reminder", args=args))
-
-        made = await remind(at="18:30", text="tea", repeat="daily")
-        assert made["text"] == "Reminder set for Monday, 30 November 2026, 18:30 (UTC), daily: tea"
-        assert (await remind(at="tomorrow 9:00", text="once"))["ok"]
-        assert not (await remind(at="never", text="x"))["ok"]
-        assert not (await remind(at="18:30", text=" "))["ok"]
-        assert not (await remind(at="18:30", text="x", repeat="sometimes"))["ok"]
-
-    run(first, clock=clock)
-    clock.advance(2 * 86400)  # nothing ran for two days
-
-    async def second(bench: Any) -> None:
-        await bench.until(lambda e: e["type"] == "notice" and "once" in e["body"]["text"])
-        said = [row["body"]["text"] for row in bench.events("notice")]
-        assert said == ["Reminder: tea", "Reminder: once"]  # each once, however often it was missed
-        assert bench.events("notice")[0]["body"]["code"] == "reminder"
-        [left] = bench.engine._timers.pending()
-        assert (
-            left.label == "tea" and clock.local(left.due).isoformat() == "2026-12-02T18:30:00+00:00"
-        )
-
-    run(second, clock=clock)

@@ -1,0 +1,8 @@
+CREATE TABLE tasks (
+  id TEXT PRIMARY KEY, line TEXT NOT NULL, zone TEXT NOT NULL, text TEXT NOT NULL, session TEXT NOT NULL,
+  ask INTEGER NOT NULL, missed TEXT NOT NULL, wake TEXT NOT NULL, since INTEGER NOT NULL,
+  slot INTEGER, seen TEXT NOT NULL DEFAULT '',
+  holder TEXT NOT NULL DEFAULT '', until INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX tasks_slot ON tasks (slot);
+PRAGMA user_version = 1;
