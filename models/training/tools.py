@@ -21,7 +21,7 @@ from exo.models.training.vectors import Vectors
 
 FOLDER = SEED / "tool"
 LANGUAGES = ("en", "de", "es")
-TIMES = 2  # sentences made of a pattern with braces
+TIMES = 2  # sentences made of a pattern
 NONE = 4000  # sentences of CLINC150 that are no order
 L2 = 5e-6
 EPOCHS = 8
@@ -29,6 +29,7 @@ FOLDS = 4
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 HELD = 5  # every fifth pattern is held out
 _SLOT = re.compile(r"\{\w+\}")
+_STOPS = re.compile(r"[,.:;!?]+(?!\d)")
 _ALARMS = ("alarm", "wecker", "alarma")
 _SAYINGS = {
     "volume +": "volume.up",
@@ -76,6 +77,17 @@ _BORROWED = {
 def authored() -> tuple[Rows, Rows]:
     """(train, held out) of what was written for this head."""
     train, held = Rows([], []), Rows([], [])
+    for label, text, nth, _ in _written():
+        into = train if nth % HELD else held
+        into.texts.append(text)
+        into.labels.append(label)
+    known = {text.casefold() for text in train.texts + phrasings().texts}
+    unseen = [at for at, text in enumerate(held.texts) if text.casefold() not in known]
+    return train, Rows([held.texts[at] for at in unseen], [held.labels[at] for at in unseen])
+
+
+def _written() -> Iterator[tuple[str, str, int, int]]:
+    """(label, text, which pattern of its label and language it is made of, and which of all of the language)."""
     for name in LANGUAGES:
         lists: dict[str, list[str]] = {}
         seen: dict[str, int] = defaultdict(int)
@@ -85,13 +97,9 @@ def authored() -> tuple[Rows, Rows]:
                 continue
             for pattern in patterns:
                 seen[label] += 1
-                into = held if seen[label] % HELD == 0 else train
-                for text in _filled(pattern, lists, sum(seen.values())):
-                    into.texts.append(text)
-                    into.labels.append(label)
-    known = {text.casefold() for text in train.texts + phrasings().texts}
-    unseen = [at for at, text in enumerate(held.texts) if text.casefold() not in known]
-    return train, Rows([held.texts[at] for at in unseen], [held.labels[at] for at in unseen])
+                place = sum(seen.values())
+                for text in _filled(pattern, lists, place):
+                    yield label, text, seen[label], place
 
 
 def fit(
@@ -119,7 +127,8 @@ def fit(
     theirs = heads.features(lent.texts, borrowed_vectors, wide=True)
     x = np.vstack([ours, ours, theirs])
     y = np.array([answers.index(label) for label in sentences.labels])
-    fold_of = np.arange(len(y)) // (2 * TIMES) % FOLDS  # neighbours are made of one pattern
+    fold_of = np.arange(len(y)) % FOLDS
+    fold_of[:count] = [place % FOLDS for *_, nth, place in _written() if nth % HELD]
     fold_of[len(own.texts) : 2 * len(own.texts)] = fold_of[: len(own.texts)]
     scores = np.zeros((count, len(answers)), np.float32)
     for fold in range(FOLDS):
@@ -213,9 +222,14 @@ def _cells(path: Path) -> Iterator[list[str]]:
 
 
 def _filled(pattern: str, lists: dict[str, list[str]], place: int) -> Iterator[str]:
-    """The sentences of a pattern: other words of its lists each time, the next pattern other ones still."""
-    for at in range(place, place + 5 * (TIMES if _SLOT.search(pattern) else 1), 5):
+    """The sentences of a pattern: other words of its lists each time, the next pattern other ones still; the second one
+    as a recogniser writes it, in small letters without stops."""
+    first = ""
+    for at in range(place, place + 5 * TIMES, 5):
         text = pattern
         for slot in _SLOT.findall(pattern):
             text = text.replace(slot, lists[slot][at % len(lists[slot])])
-        yield text
+        text = " ".join(_STOPS.sub(" ", text).lower().split()) if first else text
+        if text != first:
+            yield text
+        first = text

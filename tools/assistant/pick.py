@@ -22,7 +22,7 @@ from exo.tools.assistant.tools import duration
 from exo.tools.assistant.when import named, parse
 
 RUN = 0.85  # of the calibrated probability: above it a complete order runs
-ASK = 0.7  # above it the person is asked first
+ASK = 0.75  # above it the person is asked first
 DAYS = 30 * 86400  # seconds: the longest timer
 _EDGES = " ,.!?:;-–¿¡"
 _DONE: dict[str, Call] = {
@@ -77,9 +77,9 @@ def pick(text: str, tool: str, sure: float, now: datetime.datetime) -> Plan | No
             return None
         filled = fill(line, tool, tongue, now)
         if filled.call:
-            if sure <= RUN and not filled.ordered:
+            if not filled.ordered:
                 return None
-            if sure > RUN and filled.ordered and tool not in data["careful"]:
+            if sure > RUN and tool not in data["careful"]:
                 return Plan("command", [filled.call], language=tongue.name)
             asks = data[tongue.name]["shall"][tool].format(**dict(filled.facts))
             return Plan("command", said=asks, language=tongue.name)
