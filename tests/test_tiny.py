@@ -64,12 +64,12 @@ def test_the_whole_product(exo: Exo) -> None:
     session = exo.client.call("session.create")["session"]
 
     # A turn: the words are saved before anything else, then the reply streams, then the turn ends.
-    events = exo.say(session, "hello there")
+    events = exo.say(session, "tell me a story")
     kinds = [event["type"] for event in events]
     assert kinds[:2] == ["message.completed", "turn.started"]
     assert kinds[-1] == "turn.completed" and events[-1]["body"]["stop_reason"] == "end"
     streamed = "".join(e["body"]["text"] for e in events if e["type"] == "message.delta")
-    assert streamed == "You said: hello there"
+    assert streamed == "You said: tell me a story"
 
     # What needs no language model does not ask one.
     end = exo.say(session, "what time is it?")[-1]["body"]

@@ -88,7 +88,7 @@ def test_commands_are_caught(said: str, call: tuple[str, dict[str, Any]]) -> Non
 )  # fmt: skip
 def test_what_looks_like_a_command_is_left_alone(said: str) -> None:
     found = plan(said, NOW)
-    assert not found.calls and not found.said
+    assert not found.calls and (not found.said or found.kind == "chat")
 
 
 @pytest.mark.parametrize(
