@@ -1,0 +1,119 @@
+"""When a tapped recording ends: sentences with a pause of PAUSE seconds within, spoken by Piper and four voices of
+espeak-ng, heard at the pace of a microphone by the real models. How many are cut off in that pause, and how
+long after the last word the end is told; with the words judged, and beside it by silence alone.
+
+English alone: the speech model of set-up hears nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+from exo.core.base.home import Home
+from exo.core.base.settings import Settings
+from exo.models import noises
+from exo.models.audio import RATE, from_pcm, resample, to_pcm
+from exo.models.local import LocalBackend
+from exo.models.requests import Pauses, SpeechRequest
+from exo.tools.bench import Figure, Say
+
+SENTENCES = Path(__file__).with_name("turns.txt")
+PAUSE = 1.2  # seconds of silence within a sentence
+BLOCK = 1024  # bytes that a microphone gives at once
+DBFS = -24
+
+
+def run(rounds: int, say: Say) -> Iterator[Figure]:
+    """The first `rounds` sentences (default all)."""
+    lines = SENTENCES.read_text(encoding="utf-8").splitlines()
+    texts = [line for line in lines if line and line[0] != "#"][: rounds or None]
+    with tempfile.TemporaryDirectory(prefix="exo-bench-") as folder:
+        yield from asyncio.run(_run(Home(Path(folder)).make(), texts, say))
+
+
+async def _run(home: Home, texts: list[str], say: Say) -> list[Figure]:
+    backend, rows = LocalBackend(home, Settings(home.settings_file)), []
+    ways = {"judged": Pauses(adaptive=True), "silence": Pauses()}
+    try:
+        voices = noises.table()["speech"]["voices"]
+        for number, text in enumerate(texts):
+            first, second = (part.strip() for part in text.split("|"))
+            parts = [
+                await _said(backend, voices[number % len(voices)], each)
+                for each in (f"{first},", second)
+            ]
+            row = {name: await _heard(backend, parts, each) for name, each in ways.items()}
+            say(f"{text}: {row}")
+            rows.append(row)
+    finally:
+        await backend.close()
+    return [figure for name in ways for figure in _figures(name, [row[name] for row in rows])]
+
+
+def _figures(name: str, rows: list[dict[str, Any]]) -> Iterator[Figure]:
+    delays = [row["delay"] for row in rows if row["delay"] is not None]
+    cut = 100 * mean(row["cut"] for row in rows)
+    yield Figure(f"{name}: cut off in a pause of {PAUSE:g} s", cut, "%")
+    yield Figure(f"{name}: last word to the end told, mean", mean(delays), "s")
+    yield Figure(f"{name}: the same, median", median(delays), "s")
+    yield Figure(f"{name}: the same, longest", max(delays), "s")
+    if name == "judged":
+        for place, right in (("pause", "unfinished"), ("end", "finished")):
+            found = [row[place] for row in rows]
+            wrong = {"unfinished": "finished", "finished": "unfinished"}[right]
+            for each, what in ((right, right), ("", "unsure or late"), (wrong, f"{wrong}, wrong")):
+                share = 100 * found.count(each) / len(found)
+                yield Figure(f"words at the {place} judged {what}", share, "%")
+
+
+async def _said(backend: LocalBackend, voice: str, text: str) -> Any:
+    """float32 at 16 kHz, without the silence around it."""
+    if voice == "piper":
+        rate, pieces = await backend.speak(SpeechRequest(text=text, format="pcm"))
+        sound = resample(from_pcm(b"".join([piece async for piece in pieces])), rate)
+    else:
+        sound = noises.by_espeak(text, voice)
+    sound = noises.at(sound, DBFS)
+    loud = np.flatnonzero(np.abs(sound) > 0.01)
+    return sound[loud[0] : loud[-1] + 1]
+
+
+async def _heard(backend: LocalBackend, parts: list[Any], pauses: Pauses) -> dict[str, Any]:
+    """{cut: the end was told in the pause, delay: seconds from the last word to the end, what the words were
+    judged at the pause and at the end}."""
+    listener: Any = await backend.listen("en", True)
+    lead, gap, tail = (
+        np.zeros(int(RATE * each), np.float32) for each in (0.5, PAUSE, pauses.later + 0.5)
+    )
+    sound = np.concatenate([lead, parts[0], gap, parts[1], tail])
+    begins = len(lead) + len(parts[0]) + len(gap)
+    last, pcm = begins + len(parts[1]), to_pcm(sound)
+    row: dict[str, Any] = {"cut": False, "delay": None, "pause": "", "end": ""}
+    loop, speaking = asyncio.get_running_loop(), False
+    start = loop.time()
+    try:
+        for place in range(0, len(pcm), BLOCK):
+            await listener.feed(pcm[place : place + BLOCK])
+            heard = (place + BLOCK) // 2
+            now = listener.speaking(pauses)
+            if speaking and not now:
+                if heard < begins:
+                    row["cut"] = True
+                elif heard > last:
+                    row["delay"] = (heard - last) / RATE
+            if heard < begins:
+                row["pause"] = listener.judged
+            elif heard > last and row["delay"] is None:
+                row["end"] = listener.judged
+            if row["delay"] is not None:
+                break
+            speaking = now
+            await asyncio.sleep(max(0.0, start + heard / RATE - loop.time()))
+    finally:
+        await listener.close()
+    return row
