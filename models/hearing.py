@@ -50,7 +50,7 @@ class Ear:
         self._odd = b""
         self._guess: asyncio.Task[tuple[str, str]] | None = None
         self._guessed_to = 0  # the guess holds speech up to this sample
-        self._said = (0, "")  # speech up to this sample was judged to be this
+        self._said: tuple[int, str] = (-1, "")  # speech up to this sample was judged to be this
         self._over = -1  # the end of speech was told of speech up to this sample
 
     async def feed(self, pcm: bytes) -> None:
@@ -78,9 +78,15 @@ class Ear:
         return False
 
     @property
-    def judged(self) -> str:
-        """Whether the words so far are finished or unfinished; "" while that is not known or not sure."""
-        return self._said[1] if self._said[0] == self._activity.voiced_until() else ""
+    def judged(self) -> str | None:
+        """Whether the words so far are finished or unfinished; "" when that is not sure, None while nobody
+        knows."""
+        return self._said[1] if self._said[0] == self._activity.voiced_until() else None
+
+    async def thought(self) -> None:
+        """Wait until the guess under way, if any, is made and judged."""
+        if self._guess is not None:
+            await self._guess
 
     async def finish(self) -> Heard:
         await asyncio.to_thread(self._activity.finish)

@@ -294,7 +294,7 @@ class Pauses:
     def later(self) -> float:
         return max(LATEST, self.usual * 2)
 
-    def after(self, said: str) -> float:
+    def after(self, said: str | None) -> float:
         """The silence that ends a recording whose words were judged finished, unfinished or neither."""
         if not self.adaptive or said not in ("finished", "unfinished"):
             return self.usual

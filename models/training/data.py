@@ -131,9 +131,9 @@ def held_out(mechanism: str) -> Rows:
     return rows
 
 
-def lent(mechanism: str, clinc: Clinc) -> Rows:
-    """What a mechanism learns from beside its own sentences: those of others whose labels say the same, and
-    for the end of a turn sentences that are cut."""
+def lent(mechanism: str) -> Rows:
+    """What a mechanism learns from beside its own sentences: those of others whose labels say the same; for
+    the end of a turn, authored cuts as a recogniser may write them and others as Whisper did."""
     rows = Rows([], [])
     for lender, answers in LENT.get(mechanism, {}).items():
         train = seed(lender)[0]
@@ -141,7 +141,7 @@ def lent(mechanism: str, clinc: Clinc) -> Rows:
             if label in answers:
                 rows.add(text, answers[label], language=language)
     if mechanism == "turn.end":
-        rows += _cut_off(clinc)
+        rows += _cut_off()
     return _without(rows, seed(mechanism)[1], held_out(mechanism))
 
 
@@ -159,8 +159,7 @@ def plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _cut_off(clinc: Clinc) -> Rows:
-    """Authored cuts as a recogniser may write them, cuts as Whisper did write them, and CLINC150's train."""
+def _cut_off() -> Rows:
     rows = Rows([], [])
     authored = cuts.authored(OWN / "turn.end.cuts.txt")
     for turn, (group, language, label, text) in enumerate(authored):
@@ -168,6 +167,15 @@ def _cut_off(clinc: Clinc) -> Rows:
             rows.add(written, label, f"cut {group}", language)
     for row in _rows(OWN / "turn.end.heard.jsonl"):
         rows.add(row["heard"], row["label"], row["said"], "en")
+    return rows
+
+
+def ruled(mechanism: str, clinc: Clinc) -> Rows:
+    """For the end of a turn, CLINC150's train whole and cut, labelled by a rule: good to learn words from, and
+    too easy to say how sure a head may be."""
+    rows = Rows([], [])
+    if mechanism != "turn.end":
+        return rows
     train, random = clinc.parts["train"], np.random.default_rng(0)
     for at in random.permutation(len(train.texts))[:CUT]:
         sentence = train.texts[at]
@@ -179,7 +187,7 @@ def _cut_off(clinc: Clinc) -> Rows:
         for text, label in labelled:
             *_, written = cuts.as_written(text, label, int(at))
             rows.add(written, label, sentence, "en")
-    return rows
+    return _without(rows, seed(mechanism)[1], held_out(mechanism))
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:

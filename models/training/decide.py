@@ -20,7 +20,7 @@ from exo.core.base.files import write_atomic
 from exo.models import heads
 from exo.models.heads import Adam, Head, softmax
 from exo.models.training import graph
-from exo.models.training.data import Clinc, Rows, held_out, intents, lent, seed
+from exo.models.training.data import Clinc, Rows, held_out, intents, lent, ruled, seed
 from exo.models.training.mechanisms import MECHANISMS
 from exo.models.training.vectors import Vectors
 
@@ -209,8 +209,8 @@ def _logistic(scores: Any, truth: Any) -> tuple[float, float]:
 def _mechanism(name: str, clinc: Clinc, vectors: Vectors) -> tuple[Head, dict[str, Any]]:
     answers, recipe = MECHANISMS[name], RECIPES.get(name, Recipe())
     own, held = seed(name)
-    borrowed = lent(name, clinc)
-    rows = own + borrowed
+    borrowed, easy = lent(name), ruled(name, clinc)
+    rows = own + borrowed + easy
     x, y = _seen(rows, name, recipe, vectors), _numbers(rows, answers)
     scores, count = np.zeros((len(y), len(answers)), np.float32), len(own.texts)
     fold_of = _folds(rows.groups)
@@ -219,7 +219,7 @@ def _mechanism(name: str, clinc: Clinc, vectors: Vectors) -> tuple[Head, dict[st
         scores[out] = _fitted(x[~out], y[~out], len(answers), recipe).scores(x[out])
     # what makes it honest is fitted on its own sentences, each unseen by the head that scores it; the end of
     # a turn has nearly all of its sentences as cuts
-    part = slice(None) if recipe.words_alone else slice(count)
+    part = slice(count + len(borrowed.texts) if recipe.words_alone else count)
     divisor = heads.temperature(scores[part], y[part])
     head = replace(_fitted(x, y, len(answers), recipe), temperature=divisor)
     sure = softmax(scores[part] / divisor)

@@ -1,6 +1,7 @@
 """When a tapped recording ends: sentences with a pause of PAUSE seconds within, spoken by Piper and four voices of
-espeak-ng, heard at the pace of a microphone by the real models. How many are cut off in that pause, and how
-long after the last word the end is told; with the words judged, and beside it by silence alone.
+espeak-ng, heard by the real models. How many are cut off in that pause, and how long after the last word the end
+is told: with the words judged, at the pace of a microphone and beside whatever else runs; the same where the
+machine has time, so that no judgement comes late; and beside both by silence alone.
 
 English alone: the speech model of set-up hears nothing else."""
 
@@ -26,6 +27,7 @@ SENTENCES = Path(__file__).with_name("turns.txt")
 PAUSE = 1.2  # seconds of silence within a sentence
 BLOCK = 1024  # bytes that a microphone gives at once
 DBFS = -24
+PLAIN, ADAPTIVE = Pauses(), Pauses(adaptive=True)
 
 
 def run(rounds: int, say: Say) -> Iterator[Figure]:
@@ -38,7 +40,11 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
 
 async def _run(home: Home, texts: list[str], say: Say) -> list[Figure]:
     backend, rows = LocalBackend(home, Settings(home.settings_file)), []
-    ways = {"judged": Pauses(adaptive=True), "silence": Pauses()}
+    ways = {
+        "judged": (ADAPTIVE, True),
+        "judged in time": (ADAPTIVE, False),
+        "silence": (PLAIN, False),
+    }
     try:
         voices = noises.table()["speech"]["voices"]
         for number, text in enumerate(texts):
@@ -47,7 +53,9 @@ async def _run(home: Home, texts: list[str], say: Say) -> list[Figure]:
                 await _said(backend, voices[number % len(voices)], each)
                 for each in (f"{first},", second)
             ]
-            row = {name: await _heard(backend, parts, each) for name, each in ways.items()}
+            if not rows:
+                await _heard(backend, parts, PLAIN, False)  # loads the models
+            row = {name: await _heard(backend, parts, *each) for name, each in ways.items()}
             say(f"{text}: {row}")
             rows.append(row)
     finally:
@@ -62,13 +70,18 @@ def _figures(name: str, rows: list[dict[str, Any]]) -> Iterator[Figure]:
     yield Figure(f"{name}: last word to the end told, mean", mean(delays), "s")
     yield Figure(f"{name}: the same, median", median(delays), "s")
     yield Figure(f"{name}: the same, longest", max(delays), "s")
-    if name == "judged":
+    if name != "silence":
         for place, right in (("pause", "unfinished"), ("end", "finished")):
             found = [row[place] for row in rows]
             wrong = {"unfinished": "finished", "finished": "unfinished"}[right]
-            for each, what in ((right, right), ("", "unsure or late"), (wrong, f"{wrong}, wrong")):
+            for each, what in (
+                (right, right),
+                ("", "unsure"),
+                (None, "too late"),
+                (wrong, f"{wrong}, wrong"),
+            ):
                 share = 100 * found.count(each) / len(found)
-                yield Figure(f"words at the {place} judged {what}", share, "%")
+                yield Figure(f"{name}: words at the {place}: {what}", share, "%")
 
 
 async def _said(backend: LocalBackend, voice: str, text: str) -> Any:
@@ -83,7 +96,9 @@ async def _said(backend: LocalBackend, voice: str, text: str) -> Any:
     return sound[loud[0] : loud[-1] + 1]
 
 
-async def _heard(backend: LocalBackend, parts: list[Any], pauses: Pauses) -> dict[str, Any]:
+async def _heard(
+    backend: LocalBackend, parts: list[Any], pauses: Pauses, paced: bool
+) -> dict[str, Any]:
     """{cut: the end was told in the pause, delay: seconds from the last word to the end, what the words were
     judged at the pause and at the end}."""
     listener: Any = await backend.listen("en", True)
@@ -93,27 +108,31 @@ async def _heard(backend: LocalBackend, parts: list[Any], pauses: Pauses) -> dic
     sound = np.concatenate([lead, parts[0], gap, parts[1], tail])
     begins = len(lead) + len(parts[0]) + len(gap)
     last, pcm = begins + len(parts[1]), to_pcm(sound)
-    row: dict[str, Any] = {"cut": False, "delay": None, "pause": "", "end": ""}
+    row: dict[str, Any] = {"cut": False, "delay": None, "pause": None, "end": None}
     loop, speaking = asyncio.get_running_loop(), False
     start = loop.time()
     try:
         for place in range(0, len(pcm), BLOCK):
             await listener.feed(pcm[place : place + BLOCK])
             heard = (place + BLOCK) // 2
-            now = listener.speaking(pauses)
+            now, judged = listener.speaking(pauses), listener.judged
             if speaking and not now:
                 if heard < begins:
                     row["cut"] = True
                 elif heard > last:
                     row["delay"] = (heard - last) / RATE
-            if heard < begins:
-                row["pause"] = listener.judged
-            elif heard > last and row["delay"] is None:
-                row["end"] = listener.judged
+            # what was known while it could still change something
+            if heard < begins and (now or speaking):
+                row["pause"] = judged
+            elif heard > last and (now or row["delay"] is not None):
+                row["end"] = judged
             if row["delay"] is not None:
                 break
             speaking = now
-            await asyncio.sleep(max(0.0, start + heard / RATE - loop.time()))
+            if paced:
+                await asyncio.sleep(max(0.0, start + heard / RATE - loop.time()))
+            else:
+                await listener.thought()
     finally:
         await listener.close()
     return row
