@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-import numpy as np
 from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.models import noises
@@ -27,6 +27,7 @@ SENTENCES = Path(__file__).with_name("turns.txt")
 PAUSE = 1.2  # seconds of silence within a sentence
 BLOCK = 1024  # bytes that a microphone gives at once
 DBFS = -24
+LOUD = 328  # of 32,768: what is below is the silence around a voice
 PLAIN, ADAPTIVE = Pauses(), Pauses(adaptive=True)
 
 
@@ -39,7 +40,8 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
 
 
 async def _run(home: Home, texts: list[str], say: Say) -> list[Figure]:
-    backend, rows = LocalBackend(home, Settings(home.settings_file)), []
+    backend = LocalBackend(home, Settings(home.settings_file))
+    rows: list[dict[str, Any]] = []
     ways = {
         "judged": (ADAPTIVE, True),
         "judged in time": (ADAPTIVE, False),
@@ -84,30 +86,28 @@ def _figures(name: str, rows: list[dict[str, Any]]) -> Iterator[Figure]:
                 yield Figure(f"{name}: words at the {place}: {what}", share, "%")
 
 
-async def _said(backend: LocalBackend, voice: str, text: str) -> Any:
-    """float32 at 16 kHz, without the silence around it."""
+async def _said(backend: LocalBackend, voice: str, text: str) -> bytes:
+    """Raw signed 16-bit mono at 16 kHz, without the silence around it."""
     if voice == "piper":
         rate, pieces = await backend.speak(SpeechRequest(text=text, format="pcm"))
         sound = resample(from_pcm(b"".join([piece async for piece in pieces])), rate)
     else:
         sound = noises.by_espeak(text, voice)
-    sound = noises.at(sound, DBFS)
-    loud = np.flatnonzero(np.abs(sound) > 0.01)
-    return sound[loud[0] : loud[-1] + 1]
+    samples = array("h", to_pcm(noises.at(sound, DBFS)))
+    loud = [at for at, value in enumerate(samples) if abs(value) > LOUD]
+    return samples[loud[0] : loud[-1] + 1].tobytes()
 
 
 async def _heard(
-    backend: LocalBackend, parts: list[Any], pauses: Pauses, paced: bool
+    backend: LocalBackend, parts: list[bytes], pauses: Pauses, paced: bool
 ) -> dict[str, Any]:
     """{cut: the end was told in the pause, delay: seconds from the last word to the end, what the words were
     judged at the pause and at the end}."""
     listener: Any = await backend.listen("en", True)
-    lead, gap, tail = (
-        np.zeros(int(RATE * each), np.float32) for each in (0.5, PAUSE, pauses.later + 0.5)
-    )
-    sound = np.concatenate([lead, parts[0], gap, parts[1], tail])
-    begins = len(lead) + len(parts[0]) + len(gap)
-    last, pcm = begins + len(parts[1]), to_pcm(sound)
+    lead, gap, tail = (bytes(2 * int(RATE * each)) for each in (0.5, PAUSE, pauses.later + 0.5))
+    pcm = lead + parts[0] + gap + parts[1] + tail
+    begins = len(lead + parts[0] + gap) // 2  # samples
+    last = begins + len(parts[1]) // 2
     row: dict[str, Any] = {"cut": False, "delay": None, "pause": None, "end": None}
     loop, speaking = asyncio.get_running_loop(), False
     start = loop.time()
