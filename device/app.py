@@ -142,7 +142,8 @@ def build(
     models = home.models_socket
     link = Exod(home.exod_socket, models, home.state / "device.json", handheld.post)
     language = settings.text("voice.language")
-    ear = Ear(models, microphone, handheld.post, language, settings.number("listen.pause"))
+    pause, adaptive = settings.number("listen.pause"), bool(settings.origin("listen.adaptive")[0])
+    ear = Ear(models, microphone, handheld.post, language, pause, adaptive)
     voice = Voice(models, speaker, handheld.post, settings.text("voice.backend"), language)
     handheld.attach(ear, voice, link, system_of(home, settings, handheld))
     link.start()

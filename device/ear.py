@@ -28,6 +28,9 @@ COMEBACK = 8.0  # seconds in which a fallen exo-models may be started again by i
 NOTHING = 6.0  # seconds in which somebody must begin to speak
 WORTH = 0.3  # seconds before a microphone's failure that are worth transcribing
 QUIET = 0.33  # level, -40 dBFS, below which nobody speaks when there is no exo-models to judge it
+UNJUDGED = (
+    2  # times the pause, where the level alone says that it is silent; exo-models waits no shorter
+)
 SILENT = 3600.0  # seconds in which no event must come
 STALL = 10.0  # seconds that exo-models may take no sound
 FINAL = (400, 404, 503)  # statuses that a second try would meet again: no model, no such language
@@ -51,10 +54,12 @@ class Ear:
         post_: Callable[[Event], None],
         language: str = "en",
         pause: float = 0.9,
+        adaptive: bool = False,
     ) -> None:
-        """`language` is the ISO 639-1 code of what is spoken; `pause` seconds of silence end it."""
+        """`language` is the ISO 639-1 code of what is spoken; `pause` seconds of silence end it, when it is
+        `adaptive` fewer after words that are surely complete, more after words that surely break off."""
         self._models, self._microphone, self._post = models, microphone, post_
-        self.language, self.pause = language, pause
+        self.language, self.pause, self.adaptive = language, pause, adaptive
         self._recording: _Recording | None = None
 
     def start(self, ticket: int) -> None:
@@ -119,6 +124,7 @@ class Ear:
         target = (
             f"/v1/audio/transcriptions?stream=true&pause={self.pause:g}&language={self.language}"
         )
+        target += "&adaptive=true" * self.adaptive
         line = _Line(self._models, target, recording.told)
         try:
             for block in blocks:
@@ -275,7 +281,8 @@ class _Recording:
         self._quiet = self._quiet + len(block) if loud < QUIET else 0
         self._report(self, Level(self.ticket, loud, clipped))
         if not self._judged:
-            if self._quiet >= _bytes(2 * self._pause):
+            # as long as exo-models waits at least for words that break off: the level knows less
+            if self._quiet >= _bytes(UNJUDGED * self._pause):
                 self._end("pause")
         elif not self._spoke and self._size >= _bytes(NOTHING):
             self._end("nothing")

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from exo.models.questions import DecideRequest, FitRequest
 from exo.models.replies import Usage
-from exo.models.requests import ChatRequest, Message, SpeechRequest
+from exo.models.requests import ChatRequest, Message, Pauses, SpeechRequest
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,9 @@ class Listener(Protocol):
         """Take more sound. Raises BadAudio when the recording is longer than allowed."""
         ...
 
-    def speaking(self, pause: float) -> bool:
-        """Whether somebody has begun to speak and did not stop for `pause` seconds since."""
+    def speaking(self, pauses: Pauses) -> bool:
+        """Whether somebody has begun to speak and has not been silent since for as long as `pauses` say of
+        the words so far. Once it said no, only new speech makes it yes."""
         ...
 
     async def finish(self) -> Heard:

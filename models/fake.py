@@ -37,7 +37,7 @@ from exo.models.backend import CallArguments, CallOpened, ChatEvent, Finished, H
 from exo.models.catalog import ModelCorrupt
 from exo.models.questions import DecideRequest, FitRequest
 from exo.models.replies import Usage
-from exo.models.requests import ChatRequest, Message, SpeechRequest
+from exo.models.requests import ChatRequest, Message, Pauses, SpeechRequest
 
 RATE = 22050
 ERRORS: dict[str, Callable[[], ExoError]] = {
@@ -207,8 +207,8 @@ class _Listener:
         if any(abs(value) > 500 for value in sound):
             self.loud, self.last = True, self.samples
 
-    def speaking(self, pause: float) -> bool:
-        return self.loud and self.samples - self.last < pause * 16000
+    def speaking(self, pauses: Pauses) -> bool:
+        return self.loud and self.samples - self.last < pauses.usual * 16000
 
     async def finish(self) -> Heard:
         seconds = self.samples / 16000

@@ -1,27 +1,28 @@
 """Heads over sentences: what they see, fitting them, and saying how honest their probabilities are. Owns
 the numerics of decisions, in numpy; knows no file, no model and no mechanism.
 
-A head sees the sentence's vector, which knows what it is about, and its hashed words and beginnings, which
-know how it is said: "never", "no, I meant", a question word. 10 to 20 points more than the vector alone. A wide
-head also sees its hashed pieces of words, which carry the languages that the vector does not read.
+A head sees the sentence's vector, which knows what it is about, and hashed pieces of its text, which know how
+it is said, in any language: words, pairs, beginnings and letters ("never", "no, I meant", a question word),
+and apart from them its last words and its end mark, which know whether more is to come.
 
 Invariant: the same rows, seed and numpy give the same weights."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-WORDS = 1024  # places of hashed words
-LETTERS = 4096  # places of hashed pieces of words
-PIECES = range(2, 6)  # letters of a piece, the blanks around a word included
-_WORD = re.compile(r"[\w']+|[?!,]")
-_LETTERS = re.compile(r"[\w']+")
-_DIGITS = re.compile(r"\d+")
+from exo.models.closed import kinds
+
+BODY, ENDS = 3072, 1024  # places of what is hashed: of the whole text, and of its end
+WORDS = BODY + ENDS
+_WORD = re.compile(r"[^\W\d]+(?:'\w+)?|\d+|[?!,]")
+_MARK = re.compile(r"(\.\.\.|\u2026|[.?!,;:-])?\W*$")
+LETTERS = (3, 4, 5)  # lengths of the pieces of a word
 LONGEST = 40  # words of a sentence that are looked at
 
 BATCH = 256
@@ -43,52 +44,66 @@ class Head:
 
 
 def words(texts: Sequence[str]) -> Any:
-    """float32 (len(texts), WORDS), unit rows: words, pairs, the first one or two, the last one or two, hashed."""
+    """float32 (len(texts), WORDS): BODY and ENDS places, the rows of each of length 1 or 0."""
     import numpy as np
 
     out = np.zeros((len(texts), WORDS), np.float32)
     for row, text in zip(out, texts, strict=True):
-        found = _WORD.findall(text.lower())
+        found = ["0" if each[0].isdigit() else each for each in _WORD.findall(text.lower())]
         found = found[: LONGEST // 2] + found[LONGEST // 2 :][-LONGEST // 2 :]
-        pairs = [f"{a} {b}" for a, b in zip(found, found[1:], strict=False)]
-        ends = ["^" + " ".join(found[:count]) for count in (1, 2)]
-        ends += ["$" + " ".join(found[-count:]) for count in (1, 2)]
-        for each in (*found, *pairs, *ends):
-            hashed = zlib.crc32(each.encode("utf-8", "replace"))
-            row[hashed % WORDS] += 1 if hashed >> 31 else -1
-        row /= max(1.0, float(np.linalg.norm(row)))
+        _hash(row[:BODY], _body(found))
+        _hash(row[BODY:], _ends(found, text))
     return out
 
 
-def letters(texts: Sequence[str]) -> Any:
-    """float32 (len(texts), LETTERS), unit rows: which pieces of words there are, hashed; without accents, every
-    number alike."""
+def _body(found: list[str]) -> Iterator[str]:
+    yield from found
+    yield from (f"{a} {b}" for a, b in pairwise(found))
+    yield from ("^" + " ".join(found[:count]) for count in (1, 2))
+    for word in found:
+        framed = f"<{word}>"
+        for size in LETTERS:
+            yield from ("#" + framed[at : at + size] for at in range(len(framed) - size + 1))
+
+
+def _ends(found: list[str], text: str) -> Iterator[str]:
+    said = [each for each in found if each not in ("?", "!", ",")]
+    mark = _MARK.search(text)
+    yield "mark " + str(mark and mark[1])
+    yield f"count {min(len(said), 6)}"
+    if said:
+        last = said[-1]
+        yield from ("$" + " ".join(said[-count:]) for count in (1, 2, 3))
+        yield from ("$#" + last[-size:] for size in (2, 3))
+        yield f"{said[0]} .. {last}"
+        yield f"{mark and mark[1]} {last}"
+        few = min(len(said), 4)
+        for kind in kinds(last):
+            yield f"@{kind}"
+            yield f"@{kind} {mark and mark[1]}"
+            yield f"@{kind} {few}"
+            yield from (f"@{first} .. {kind}" for first in kinds(said[0]))
+            if len(said) > 1:
+                yield from (f"@{before} {kind}" for before in kinds(said[-2]))
+        since = next((at for at, word in enumerate(reversed(said)) if "because" in kinds(word)), 9)
+        yield f"@because {min(since, 5)}"
+
+
+def _hash(row: Any, pieces: Iterator[str]) -> None:
+    """Count the pieces into the places of `row`, with signs, and make it a unit vector."""
     import numpy as np
 
-    out = np.zeros((len(texts), LETTERS), np.float32)
-    for row, text in zip(out, texts, strict=True):
-        plain = "".join(unicodedata.normalize("NFD", each)[0] for each in text.lower())
-        found = _LETTERS.findall(_DIGITS.sub("0", plain.replace("’", "'")))[: 2 * LONGEST]
-        framed = [f" {word} " for word in found]
-        pieces = {
-            word[at : at + size]
-            for word in framed
-            for size in PIECES
-            for at in range(len(word) - size + 1)
-        }
-        for each in pieces:
-            hashed = zlib.crc32(each.encode("utf-8", "replace"))
-            row[hashed % LETTERS] += 1 if hashed >> 31 else -1
-        row /= max(1.0, float(np.linalg.norm(row)))
-    return out
+    for each in pieces:
+        hashed = zlib.crc32(each.encode("utf-8", "replace"))
+        row[hashed % len(row)] += 1 if hashed >> 31 else -1
+    row /= max(1.0, float(np.linalg.norm(row)))
 
 
-def features(texts: Sequence[str], vectors: Any, wide: bool = False) -> Any:
-    """float32 (n, 384 + WORDS), or with LETTERS more for a wide head: what a mechanism's head sees."""
+def features(texts: Sequence[str], vectors: Any) -> Any:
+    """float32 (n, 384 + WORDS): what a mechanism's head sees."""
     import numpy as np
 
-    seen = [vectors, words(texts), *([letters(texts)] if wide else [])]
-    return np.hstack(seen).astype(np.float32)
+    return np.hstack([vectors, words(texts)]).astype(np.float32)
 
 
 def softmax(scores: Any) -> Any:
@@ -108,9 +123,11 @@ def fit(
     epochs: int = 30,
     rate: float = 0.02,
     seed: int = 0,
+    even: bool = False,
 ) -> Head:
     """Multinomial logistic regression by Adam. A label of -1 is "none of these": its target is every class
-    alike. `l2` pulls towards `anchor` (0 without one), so that few rows change little."""
+    alike. `l2` pulls towards `anchor` (0 without one), so that few rows change little. `even`: every class
+    weighs the same, however many rows it has."""
     import numpy as np
 
     x, y = np.asarray(vectors, np.float32), np.asarray(labels, np.int64)
@@ -118,6 +135,10 @@ def fit(
     targets = np.full((rows, classes), 1 / classes, np.float32)
     known = y >= 0
     targets[known] = np.eye(classes, dtype=np.float32)[y[known]]
+    share = np.bincount(y[known], minlength=classes).astype(np.float32)
+    weight = np.ones((rows, 1), np.float32)
+    if even:
+        weight[known, 0] = known.sum() / classes / share[y[known]]
     base = anchor or Head(np.zeros((width, classes), np.float32), np.zeros(classes, np.float32))
     home = np.vstack([base.weights, base.bias[None]]).astype(np.float32)
     x = np.hstack([x, np.ones((rows, 1), np.float32)])
@@ -132,7 +153,7 @@ def fit(
         order = random.permutation(rows)
         for at in range(0, rows, BATCH):
             part = order[at : at + BATCH]
-            error = (softmax(x[part] @ adam.value) - targets[part]) / len(part)
+            error = weight[part] * (softmax(x[part] @ adam.value) - targets[part]) / len(part)
             adam.step(x[part].T @ error + pull * (adam.value - home))
     return Head(adam.value[:-1], adam.value[-1])
 

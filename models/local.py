@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import math
 import os
+import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -59,6 +60,7 @@ class LocalBackend:
         self._recent: dict[tuple[str, str] | None, tuple[list[list[float]], int, int]] = {}
         self._decides: Decider | None = None
         self._deciding = asyncio.Lock()
+        self._mute = False  # that nobody judges the end of a turn has been told
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
 
     async def chat(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
@@ -183,7 +185,18 @@ class LocalBackend:
         stack = AsyncExitStack()
         vad = await stack.enter_async_context(self._pool.lease(self.catalog.resolve("activity")))
         lease = (lambda: self._alone(row)) if words else None
-        return Ear(vad, lease, language, self._longest, stack)
+        return Ear(vad, lease, language, self._longest, stack, self._complete)
+
+    async def _complete(self, text: str, language: str) -> str:
+        """Whether what was said is finished or unfinished; "" when that is not sure, or nobody can say."""
+        try:
+            decider = await self._decider()
+            return decider.by_words("turn.end", text, language)
+        except Exception as error:  # noqa: BLE001 - the usual pause is right without it
+            if not self._mute:
+                print(f"exo-models: judge the end of a turn: {error}; pauses stay", file=sys.stderr)
+            self._mute = True
+            return ""
 
     async def speak(self, request: SpeechRequest) -> tuple[int, AsyncIterator[bytes]]:
         # in a thread: a book takes seconds, in which others are served

@@ -12,6 +12,8 @@ from exo.models.replies import BadRequest
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MESSAGES = 4096  # messages in one request at most
 PAUSE = 0.9  # seconds of silence that end what a person says, unless told
+SOONEST = 0.5  # seconds of silence in which nobody is cut off, whatever the words
+LATEST = 2.5  # seconds that words which break off are waited for
 
 
 @dataclass(frozen=True)
@@ -276,13 +278,37 @@ class SpeechRequest:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def pause_of(query: dict[str, str]) -> float:
-    """Seconds of silence after which a person has stopped speaking. Raises BadRequest."""
+@dataclass(frozen=True)
+class Pauses:
+    """Seconds of silence that end what a person says: `usual`; where the words are looked at, `sooner` when
+    they are surely complete, `later` when they surely break off."""
+
+    usual: float = PAUSE
+    adaptive: bool = False
+
+    @property
+    def sooner(self) -> float:
+        return min(self.usual, max(SOONEST, self.usual * 2 / 3))
+
+    @property
+    def later(self) -> float:
+        return max(LATEST, self.usual * 2)
+
+    def after(self, said: str | None) -> float:
+        """The silence that ends a recording whose words were judged finished, unfinished or neither."""
+        if not self.adaptive or said not in ("finished", "unfinished"):
+            return self.usual
+        return self.sooner if said == "finished" else self.later
+
+
+def pauses_of(query: dict[str, str]) -> Pauses:
+    """`pause`, and `adaptive` where it may follow the words. Raises BadRequest."""
     try:
         given = float(query.get("pause", PAUSE))
     except ValueError as error:
         raise BadRequest("read pause", f"{query['pause']!r} is no number") from error
-    return _number(given, "pause", 0.1, 10.0)
+    usual = _number(given, "pause", 0.1, 10.0)
+    return Pauses(usual, query.get("adaptive") == "true")
 
 
 def speech_request(value: object) -> SpeechRequest:

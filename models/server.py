@@ -38,10 +38,11 @@ from exo.models.replies import (
 )
 from exo.models.requests import (
     ChatRequest,
+    Pauses,
     chat_request,
     messages_of,
     multipart,
-    pause_of,
+    pauses_of,
     speech_request,
     texts_of,
 )
@@ -159,12 +160,12 @@ class Routes:
 
     async def _listened(self, request: Request) -> Response:
         """Raw sound up, events down at the same time: when somebody begins to speak, stops, the text."""
-        pause, pieces = pause_of(request.query), _raw(request)
+        pauses, pieces = pauses_of(request.query), _raw(request)
         if pieces is None:
             raise BadRequest("stream a transcription", "it is no audio/pcm", "send raw samples")
         # a model that is missing is refused here, with a status of its own
         listener = await self.backend.listen(request.query.get("language", ""), True)
-        return Response(_moments(listener, pieces, pause), 200, "text/event-stream")
+        return Response(_moments(listener, pieces, pauses), 200, "text/event-stream")
 
     async def _hear(self, request: Request, words: bool) -> tuple[Heard, str]:
         """What was said, and the response_format asked for."""
@@ -224,14 +225,14 @@ def _raw(request: Request) -> AsyncIterator[bytes] | None:
 
 
 async def _moments(
-    listener: Listener, pieces: AsyncIterator[bytes], pause: float
+    listener: Listener, pieces: AsyncIterator[bytes], pauses: Pauses
 ) -> AsyncIterator[bytes]:
     """Events of one recording; OpenAI's names where it has one."""
     speaking = False
     try:
         async for piece in pieces:
             await listener.feed(piece)
-            if listener.speaking(pause) != speaking:
+            if listener.speaking(pauses) != speaking:
                 speaking = not speaking
                 yield event({"type": "speech.started" if speaking else "speech.ended"})
         heard = await listener.finish()

@@ -23,6 +23,7 @@ TABLE = {
     "prefix": "prompt tokens computed over a conversation of 30 turns; cold starts with a saved prefix",
     "voice": "button release to first character and first sound, beside the models one after the other",
     "hearing": "words heard where nobody speaks, sentences that are dropped; beside voice activity alone",
+    "turns": "spoken sentences cut off in a pause, and the delay after the last word; beside silence alone",
     "summaries": "planted facts and secrets that survive summaries, default model and rules alone",
     "context": "time to build a request at 10, 1,000 and 10,000 messages",
     "recall": "a search over 1,000, 10,000 and 100,000 notes, its memory; beside FTS5, numpy, sqlite-vec",

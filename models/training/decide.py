@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,36 @@ from exo.core.base.files import write_atomic
 from exo.models import heads
 from exo.models.heads import Adam, Head, softmax
 from exo.models.training import graph, tools
-from exo.models.training.data import Clinc, Rows, cut_off, intents, seed
-from exo.models.training.mechanisms import MECHANISMS, WIDE
+from exo.models.training.data import Clinc, Rows, held_out, intents, lent, ruled, seed
+from exo.models.training.mechanisms import MECHANISMS, TOOL
 from exo.models.training.vectors import Vectors
 
 SCALE = 20.0  # of a cosine, before the temperature
 FOLDS = 3  # of the intents; each is once unseen
+FOLDS_OF_ROWS = 4  # of a mechanism's sentences
 EPOCHS = 3
 RATE = 1e-3
 PULL = 1e-3  # towards the plain cosine
 AMONG = 40  # options that a sentence is told apart from, on average
-L2 = 1e-3  # of a mechanism's head, whose sentences are few: the best of four folds over all of them
 OOS_WEIGHT = 5
 TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a mechanism's head is fitted. `l2` is the best of four folds over its sentences. `words_alone`: it
+    sees no vector, so that nothing is embedded to ask it and every language is as near. `wanted`: how often
+    an answer that is called sure is to be right, in those folds; `answers` where one differs."""
+
+    l2: float = 1e-3
+    words_alone: bool = False
+    wanted: float = 0.9
+    answers: Mapping[str, float] = field(default_factory=dict)
+
+
+# to wait for nothing costs a second and a half, to cut somebody off costs the sentence
+RECIPES = {"turn.end": Recipe(1e-4, words_alone=True, wanted=0.95, answers={"unfinished": 0.9})}
+FEWEST = 12  # answers above a threshold, below which it says nothing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,14 +75,14 @@ def train(clinc: Clinc, out: Path) -> None:
     vectors = Vectors()
     tilt, match = _match(clinc, vectors)
     made, told = {}, {}
-    for mechanism, answers in MECHANISMS.items():
-        make = tools.fit if mechanism == WIDE else _mechanism
-        made[mechanism], told[mechanism] = make(mechanism, answers, clinc, vectors)
-        print(f"{mechanism}: {told[mechanism]['held_out']}", file=sys.stderr)
+    for mechanism in MECHANISMS:
+        make = tools.fit if mechanism == TOOL else _mechanism
+        made[mechanism], told[mechanism] = make(mechanism, clinc, vectors)
+        print(f"{mechanism}: {json.dumps(told[mechanism])}", file=sys.stderr)
     out.mkdir(parents=True, exist_ok=True)
     _write(out / "exo-decide.onnx", tilt, made)
     meta = {
-        "format": 1,
+        "format": 2,
         "trunk": {"name": vectors.row.name, "sha256": vectors.sha256, "width": 384},
         "match": match,
         "heads": told,
@@ -88,7 +105,6 @@ def difference(one: Path, other: Path) -> float:
     feeds = {
         "state": random.standard_normal((1, 384)).astype(np.float32),
         "words": random.standard_normal((1, heads.WORDS)).astype(np.float32),
-        "letters": random.standard_normal((1, heads.LETTERS)).astype(np.float32),
         "options": random.standard_normal((9, 384)).astype(np.float32),
     }
     answers = [session(each / "exo-decide.onnx", 1).run(None, feeds) for each in (one, other)]
@@ -191,38 +207,107 @@ def _logistic(scores: Any, truth: Any) -> tuple[float, float]:
 # ---- the questions of the product ----------------------------------------------------------------------
 
 
-def _mechanism(
-    name: str, answers: Sequence[str], clinc: Clinc, vectors: Vectors
-) -> tuple[Head, dict[str, Any]]:
+def _mechanism(name: str, clinc: Clinc, vectors: Vectors) -> tuple[Head, dict[str, Any]]:
+    answers, recipe = MECHANISMS[name], RECIPES.get(name, Recipe())
     own, held = seed(name)
-    count = len(
-        own.texts
-    )  # the temperature is of these alone, each unseen by the head that scores it
-    if name == "turn.end":
-        own = own + cut_off(clinc)
-    x, y = _seen(own, name, vectors), _numbers(own, answers)
-    fold_of = np.random.default_rng(0).permutation(len(y)) % 4
-    scores = np.zeros((len(y), len(answers)), np.float32)
-    for fold in range(4):
+    borrowed, easy = lent(name), ruled(name, clinc)
+    rows = own + borrowed + easy
+    x, y = _seen(rows, name, recipe, vectors), _numbers(rows, answers)
+    scores, count = np.zeros((len(y), len(answers)), np.float32), len(own.texts)
+    fold_of = _folds(rows.groups)
+    for fold in range(FOLDS_OF_ROWS):
         out = fold_of == fold
-        scores[out] = heads.fit(x[~out], y[~out], len(answers), L2, epochs=1).scores(x[out])
-    divisor = heads.temperature(scores[:count], y[:count])
-    head = replace(heads.fit(x, y, len(answers), L2, epochs=1), temperature=divisor)
-    truth = _numbers(held, answers)
-    sure = softmax(head.scores(_seen(held, f"{name}-held", vectors)) / divisor)
-    told: dict[str, Any] = {"answers": list(answers), "temperature": divisor}
-    told |= {"authored": count, "borrowed": len(y) - count}
-    told["held_out"] = {
-        "sentences": len(truth),
-        "accuracy": _accuracy(sure, truth),
-        "ece": round(heads.ece(sure.max(1), sure.argmax(1) == truth), 4),
-        "brier": round(heads.brier(sure, truth), 4),
+        scores[out] = _fitted(x[~out], y[~out], len(answers), recipe).scores(x[out])
+    # what makes it honest is fitted on its own sentences, each unseen by the head that scores it; the end of
+    # a turn has nearly all of its sentences as cuts
+    part = slice(count + len(borrowed.texts) if recipe.words_alone else count)
+    divisor = heads.temperature(scores[part], y[part])
+    head = replace(_fitted(x, y, len(answers), recipe), temperature=divisor)
+    sure = softmax(scores[part] / divisor)
+    told: dict[str, Any] = {
+        "answers": list(answers),
+        "temperature": divisor,
+        "words_alone": recipe.words_alone,
+        "languages": sorted({*own.languages, *borrowed.languages} - {""}),
+        "authored": count,
+        "borrowed": len(y) - count,
+        "folds": _accuracy(sure, y[part]),
     }
+    told |= _thresholds(sure, y[part], answers, recipe)
+    for part_, kept in (("held_out", held), ("held_out_2", held_out(name))):
+        if kept.texts:
+            told[part_] = _measured(head, kept, f"{name}-{part_}", recipe, answers, vectors, told)
     return head, told
 
 
-def _seen(rows: Rows, name: str, vectors: Vectors) -> Any:
-    return heads.features(rows.texts, vectors.of(rows.texts, name))
+def _fitted(x: Any, y: Any, classes: int, recipe: Recipe) -> Head:
+    return heads.fit(x, y, classes, recipe.l2, epochs=1, even=True)
+
+
+def _folds(groups: Sequence[str]) -> Any:
+    """The fold of each row; rows of one group are in one."""
+    names = sorted(set(groups))
+    drawn = np.random.default_rng(0).permutation(len(names)) % FOLDS_OF_ROWS
+    fold_of = dict(zip(names, drawn.tolist(), strict=True))
+    return np.array([fold_of[each] for each in groups])
+
+
+def _threshold(sure: Any, truth: Any, weight: Any, wanted: float) -> float:
+    """The lowest probability from which on so much of what is answered is right; 1 when there is none."""
+    top, right = sure.max(1), sure.argmax(1) == truth
+    for step in np.arange(0.5, 1.0, 0.01):
+        kept = top >= step
+        if kept.sum() >= FEWEST and weight[kept & right].sum() >= wanted * weight[kept].sum():
+            return round(float(step), 2)
+    return 1.0
+
+
+def _thresholds(sure: Any, truth: Any, answers: Sequence[str], recipe: Recipe) -> dict[str, Any]:
+    """One for all answers, and one for each by itself, every answer being as often right as the others."""
+    weight = 1 / np.bincount(truth, minlength=len(answers))[truth]
+    best, each = sure.argmax(1), {}
+    for at, answer in enumerate(answers):
+        part, wanted = best == at, recipe.answers.get(answer, recipe.wanted)
+        each[answer] = _threshold(sure[part], truth[part], weight[part], wanted)
+    return {"threshold": _threshold(sure, truth, weight, recipe.wanted), "sure": each}
+
+
+def _measured(
+    head: Head,
+    rows: Rows,
+    name: str,
+    recipe: Recipe,
+    answers: Sequence[str],
+    vectors: Vectors,
+    told: dict[str, Any],
+) -> dict[str, Any]:
+    """How a head does on what it has not seen, over all and by language."""
+    truth = _numbers(rows, answers)
+    sure = softmax(head.scores(_seen(rows, name, recipe, vectors)) / head.temperature)
+    bars = np.array([told["sure"][answer] for answer in answers])
+    said = {"": np.ones(len(truth), bool)}
+    said |= {each: np.array(rows.languages) == each for each in sorted(set(rows.languages))}
+    found = {}
+    for language, part in said.items():
+        one, right = sure[part], sure[part].argmax(1) == truth[part]
+        above = one.max(1) >= told["threshold"]
+        each = one.max(1) >= bars[one.argmax(1)]
+        found[language or "all"] = {
+            "sentences": len(right),
+            "accuracy": _accuracy(one, truth[part]),
+            "ece": round(heads.ece(one.max(1), right), 4),
+            "brier": round(heads.brier(one, truth[part]), 4),
+            "above": _mean([float(above.mean())]),
+            "right_above": _mean([float(right[above].mean() if above.any() else 1)]),
+            "sure": _mean([float(each.mean())]),
+            "right_sure": _mean([float(right[each].mean() if each.any() else 1)]),
+        }
+    return found
+
+
+def _seen(rows: Rows, name: str, recipe: Recipe, vectors: Vectors) -> Any:
+    none = np.zeros((len(rows.texts), 384), np.float32)
+    return heads.features(rows.texts, none if recipe.words_alone else vectors.of(rows.texts, name))
 
 
 def intent_head(clinc: Clinc, vectors: Vectors) -> Head:
@@ -237,35 +322,27 @@ def intent_head(clinc: Clinc, vectors: Vectors) -> Head:
 
 
 def _write(path: Path, tilt: Any, made: dict[str, Head]) -> None:
-    wide = made[WIDE]
-    narrow = [head for name, head in made.items() if name != WIDE]
-    weights = np.hstack([each.weights for each in narrow]).astype(np.float32)
-    bias = np.concatenate([each.bias for each in narrow]).astype(np.float32)
+    weights = np.hstack([each.weights for each in made.values()]).astype(np.float16)
+    bias = np.concatenate([each.bias for each in made.values()]).astype(np.float32)
     nodes = [
         graph.node("Cast", ["tilt16"], "tilt", to=graph.FLOAT),
         graph.node("MatMul", ["state", "tilt"], "turned"),
         graph.node("Add", ["state", "turned"], "tilted"),
         graph.node("Gemm", ["options", "tilted"], "cosine", transB=1),
         graph.node("Mul", ["cosine", "scale"], "match"),
+        graph.node("Cast", ["weights16"], "weights", to=graph.FLOAT),
         graph.node("Concat", ["state", "words"], "seen", axis=1),
-        graph.node("Gemm", ["seen", "weights", "bias"], "narrow"),
-        graph.node("Concat", ["seen", "letters"], "all", axis=1),
-        graph.node("Cast", ["wide16"], "wide_weights", to=graph.FLOAT),
-        graph.node("Gemm", ["all", "wide_weights", "wide_bias"], "wide"),
-        graph.node("Concat", ["narrow", "wide"], "heads", axis=1),
+        graph.node("Gemm", ["seen", "weights", "bias"], "heads"),
     ]
     tensors = [
         graph.tensor("tilt16", tilt.astype(np.float16)),
         graph.tensor("scale", np.array(SCALE, np.float32)),
-        graph.tensor("weights", weights),
+        graph.tensor("weights16", weights),
         graph.tensor("bias", bias),
-        graph.tensor("wide16", wide.weights.astype(np.float16)),
-        graph.tensor("wide_bias", wide.bias.astype(np.float32)),
     ]
     inputs: dict[str, graph.Shape] = {"state": (1, 384), "words": (1, heads.WORDS)}
-    inputs |= {"letters": (1, heads.LETTERS), "options": ("n", 384)}
-    answers = len(bias) + len(wide.bias)
-    outputs: dict[str, graph.Shape] = {"match": ("n", 1), "heads": (1, answers)}
+    inputs["options"] = ("n", 384)
+    outputs: dict[str, graph.Shape] = {"match": ("n", 1), "heads": (1, len(bias))}
     graph.write(path, nodes, tensors, inputs, outputs)
 
 

@@ -43,4 +43,4 @@ MECHANISMS = {
         "add_time",
     ),
 }
-WIDE = "request.tool"  # the head that also sees pieces of words; the last one
+TOOL = "request.tool"  # learns in its own way: tools.py

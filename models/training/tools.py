@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from exo.models import heads
 from exo.models.heads import Head
 from exo.models.training.data import SEED, Clinc, Rows
+from exo.models.training.mechanisms import MECHANISMS
 from exo.models.training.vectors import Vectors
 
 FOLDER = SEED / "tool"
@@ -79,8 +80,7 @@ def authored() -> tuple[Rows, Rows]:
     train, held = Rows([], []), Rows([], [])
     for label, text, nth, _ in _written():
         into = train if nth % HELD else held
-        into.texts.append(text)
-        into.labels.append(label)
+        into.add(text, label)
     known = {text.casefold() for text in train.texts + phrasings().texts}
     unseen = [at for at, text in enumerate(held.texts) if text.casefold() not in known]
     return train, Rows([held.texts[at] for at in unseen], [held.labels[at] for at in unseen])
@@ -102,12 +102,10 @@ def _written() -> Iterator[tuple[str, str, int, int]]:
                     yield label, text, seen[label], place
 
 
-def fit(
-    name: str, answers: Sequence[str], clinc: Clinc, vectors: Vectors
-) -> tuple[Head, dict[str, Any]]:
+def fit(name: str, clinc: Clinc, vectors: Vectors) -> tuple[Head, dict[str, Any]]:
     """(the head, what is told of it). The temperature is of four folds over what was written for it, the sentences
     of a pattern in one fold."""
-    own, held = authored()
+    answers, (own, held) = MECHANISMS[name], authored()
     count = len(own.texts)
     lent, places = borrowed(clinc)
     random = np.random.default_rng(0)
@@ -118,13 +116,13 @@ def fit(
     sentences = own + own + lent  # ours weigh twice
 
     def seen(rows: Rows, key: str) -> Any:
-        return heads.features(rows.texts, vectors.of(rows.texts, key), wide=True)
+        return heads.features(rows.texts, vectors.of(rows.texts, key))
 
     ours = seen(own, name)
     borrowed_vectors = vectors.of(clinc.parts["train"].texts, "clinc-train")[
         [places[at] for at in kept]
     ]
-    theirs = heads.features(lent.texts, borrowed_vectors, wide=True)
+    theirs = heads.features(lent.texts, borrowed_vectors)
     x = np.vstack([ours, ours, theirs])
     y = np.array([answers.index(label) for label in sentences.labels])
     fold_of = np.arange(len(y)) % FOLDS
@@ -139,7 +137,8 @@ def fit(
     head = replace(heads.fit(x, y, len(answers), L2, epochs=EPOCHS), temperature=divisor)
     truth = np.array([answers.index(label) for label in held.labels])
     sure = heads.softmax(head.scores(seen(held, f"{name}-held")) / divisor)
-    told: dict[str, Any] = {"answers": list(answers), "temperature": divisor, "wide": True}
+    told: dict[str, Any] = {"answers": list(answers), "temperature": divisor}
+    told |= {"words_alone": False, "languages": sorted(LANGUAGES)}
     told |= {"authored": len(own.texts), "borrowed": len(lent.texts)}
     told["held_out"] = {
         "sentences": len(truth),
@@ -169,8 +168,7 @@ def phrasings() -> Rows:
     """The sentences that the tables are tested with, and the look-alikes of orders."""
     found = Rows([], [])
     for text, label in _phrased(FOLDER / "phrasings"):
-        found.texts.append(text)
-        found.labels.append(label)
+        found.add(text, label)
     return found
 
 

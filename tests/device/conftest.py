@@ -163,6 +163,7 @@ class FakeModels(Server):
         self.recorded: list[bytes] = []
         self.abandoned = 0
         self.refuses = ""
+        self.asked: list[dict[str, str]] = []  # the query of each recording
 
     async def handle(self, request: Request) -> Response:
         if self.refuses:
@@ -181,6 +182,7 @@ class FakeModels(Server):
     async def _listen(self, request: Request) -> AsyncIterator[bytes]:
         """Tells that somebody speaks while it is loud, and that they stopped after `pause` seconds."""
         pcm, speaking, silent = b"", False, 0.0
+        self.asked.append(request.query)
         try:
             async for piece in request.chunks():
                 pcm += piece

@@ -184,6 +184,17 @@ def test_the_end_of_speech_comes_while_it_records(models: Any) -> None:
     assert inbox.wait(2)[1] == ev.Heard(3, "what is the capital of france")
 
 
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_pauses_follow_the_words_where_they_are_to(models: Any, adaptive: bool) -> None:
+    inbox, microphone = Inbox(), FakeMicrophone()
+    ear = Ear(models.socket, microphone, inbox.post, pause=0.3, adaptive=adaptive)
+    ear.start(1)
+    microphone.sound(LOUD)
+    assert inbox.wait(1) == [ev.SpeechEnded(1, "pause")]
+    ear.cancel()
+    assert [each.get("adaptive") for each in models.asked] == ["true" if adaptive else None]
+
+
 def test_nothing_is_told_after_a_while(models: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exo.device.ear.NOTHING", 0.3)
     inbox = Inbox()

@@ -18,7 +18,7 @@ from exo.core.base.settings import Settings
 from exo.models import noises
 from exo.models.audio import RATE, from_pcm, resample, to_pcm
 from exo.models.local import LocalBackend
-from exo.models.requests import SpeechRequest
+from exo.models.requests import Pauses, SpeechRequest
 from exo.tools.bench import Figure, Say
 
 BLOCK = 1024  # bytes that a microphone gives at once
@@ -111,7 +111,7 @@ async def _heard(backend: LocalBackend, sound: Any) -> tuple[str, Any, float]:
     try:
         for place in range(0, len(pcm), BLOCK):
             await listener.feed(pcm[place : place + BLOCK])
-            speaking = listener.speaking(0.9)
+            speaking = listener.speaking(Pauses())
             if before and not speaking:
                 ended = place / 2 / RATE
             before = speaking
