@@ -14,6 +14,7 @@ from exo.core.retrieve.candidates import Candidate
 from exo.tools.assistant import answer, rules, tongue
 from exo.tools.assistant.commands import Commands
 from exo.tools.assistant.tools import Builtin
+from exo.tools.assistant.verdicts import Verdicts
 
 
 def register(ctx: PluginContext) -> None:
@@ -24,6 +25,7 @@ def register(ctx: PluginContext) -> None:
     core = ctx.core
     Builtin(core.clock, core.timers, core.notes, core.channels).register(ctx)
     Commands(core).register(ctx)
+    Verdicts(core).register(ctx)
 
 
 class Tongues(Reader):
