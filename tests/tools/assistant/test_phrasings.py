@@ -890,6 +890,24 @@ stop = ok stop | stop please | that's enough now | please be quiet | stop the no
 stop = para por favor | ya es suficiente
 undo = undo that please | can you undo that | oops undo | no, take that back | undo my last command | mach das bitte rückgängig
 undo = nimm das wieder zurück | deshaz lo último por favor | vuelve atrás
+verdict = that was a question | no, that was a question | that was actually a question | that's a question for you | it was meant as a question
+verdict = that was a question, not a command | I was asking you | I was asking you something, not telling you | I asked you a question | I meant that as a question
+verdict = sorry, that was a question | this was supposed to be a question | that was a command | that was an order, not a note | that was meant to be a command
+verdict = no, this was an instruction | I meant that as a command | I was telling you to do that | I wanted you to do it | you were supposed to do that
+verdict = that was just a note | that was only a remark | it's just a comment | that was merely an observation | no, I was only telling you | I was just saying
+verdict = I was only telling you, not asking | I was just thinking out loud | I'm just letting you know | I was only mentioning it
+verdict = that was wrong | that's wrong | that is incorrect | no, that's not right | your answer was wrong | your last answer is not correct | the answer was completely wrong
+verdict = no, that's not what I asked | that is not what I asked for | that's not what I meant | that wasn't what I said | I didn't ask for that | I did not ask that
+verdict = you misunderstood me | no, you got that wrong | you got me wrong | you misheard me | wrong answer | that isn't what I wanted
+verdict = das war eine Frage | nein, das war eine Frage | das war doch eine Frage an dich | das war als Frage gemeint | das sollte eine Frage sein | das war eine Frage, kein Befehl
+verdict = ich habe dich was gefragt | ich hab dich gefragt | das war ein Befehl | das war eigentlich ein Auftrag | das sollte ein Befehl sein | du solltest das machen
+verdict = das war nur eine Notiz | das war bloß eine Bemerkung | es war doch nur so dahingesagt | das war nur ein Gedanke | ich hab dir das nur erzählt
+verdict = ich wollte dir das nur sagen | das wollte ich nur erwähnen | das war falsch | das ist leider falsch | deine Antwort war falsch | nein, das stimmt nicht | die Antwort ist nicht richtig
+verdict = das habe ich nicht gefragt | danach hab ich nicht gefragt | das war nicht, was ich wollte | das ist nicht das was ich meinte | du hast mich falsch verstanden | falsche Antwort
+verdict = eso era una pregunta | era una pregunta | no, era una pregunta para ti | te hice una pregunta | te estaba preguntando algo | lo decía como pregunta | era una pregunta, no una orden
+verdict = eso era una orden | no, era una instrucción | era un comando | tenías que hacerlo | quería que lo hicieras | eso era solo un comentario | solo era una nota | era solo un apunte
+verdict = solo te lo contaba | te lo decía sin más | solo te lo estaba diciendo | estaba pensando en voz alta | eso está mal | eso es incorrecto | tu respuesta es incorrecta
+verdict = no, eso no es lo que pregunté | no era lo que te pedí | no te he preguntado eso | me has entendido mal | me entendiste mal | respuesta equivocada | eso no es correcto
 """
 
 # nothing of these may run, nor be answered by a question back
@@ -1002,6 +1020,15 @@ anoté el número ayer | qué es una nota | la nota del examen | toma un café |
 recuerda comprar pan | no recuerdo su nombre | te acuerdas de mí | no me olvides | olvídalo | olvida eso | se me olvidó la llave | todo se olvida
 qué sabes | qué sabe Ana de mí | busca un restaurante | deshacer un nudo es difícil | quita los zapatos | quita la mesa | otros dos amigos
 cancelé el temporizador | bajé el volumen | subí el volumen | quité la alarma | apagué la pantalla | ella me pidió que subiera el volumen
+that was a question of money | was that a question | that was a good question | that was a hard question to answer | what was the question | I have a question | ask me a question
+that question was wrong | I was asking her a question | I asked my boss a question | he was asking for you | I asked you a question about the boiler yesterday
+that was a command of the king | is that an order | that was an order of pizza | he meant that as a command | you were supposed to call me | I wanted you to know that
+that was just a dream | it was just a note from my teacher | that was only a remark of his | I was only telling you that the bus is late | I was just saying hello | I was just thinking about you
+that was wrong of him | my answer was wrong | is that wrong | that was not wrong | what's wrong | something is wrong | the wrong answer is B | it's not right to lie | I know that is wrong but I did it
+that's not what I asked my boss for | that's not what I meant when I said yes | I didn't ask for a refund | you got the wrong bus | he misunderstood me | did you misunderstand me
+das war eine Frage der Zeit | war das eine Frage | ich habe eine Frage | das war ein Befehl vom Chef | das war nur ein Traum | das war falsch von ihm | was war falsch | ist das falsch
+ich habe ihn gefragt | ich habe dich nach dem Weg gefragt | ich wollte dich was fragen | das ist nicht das Buch, was ich wollte | das stimmt | das stimmt nicht ganz mit dem Plan überein
+era una pregunta difícil | tengo una pregunta | eso era una orden del juez | era solo un niño | solo te lo cuento a ti | eso está bien | qué está mal | estoy mal | no te he preguntado la hora
 ich muss um sechs aufstehen | i need to be up at six | i have to wake up at five tomorrow | sorry | hold on to the rail
 """
 
