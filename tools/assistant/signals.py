@@ -112,6 +112,8 @@ def signals(told: Sequence[Told]) -> Iterator[Signal]:
         if now.undone:
             continue
         said = judged(now.text) if now.acted else None
+        if said is None and not now.end:
+            continue  # it has only just been said: what it is shows in what comes of it
         if before is not None and now.own and before.own:
             yield from _stated(before, now, said) if said is not None else _implied(before, now)
         if said is None:  # what judged it is not judged itself

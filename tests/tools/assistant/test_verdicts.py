@@ -257,6 +257,17 @@ def test_what_was_lost_in_a_crash_is_written_at_the_next_turn(scene: Scene) -> N
     assert scene.verdicts() == [(KIND, ACCEPT, None, "thanks")]
 
 
+def test_a_turn_that_still_runs_says_nothing_yet(scene: Scene) -> None:
+    """The end of the turn before may be read while the next one is on its way to the rule that takes it."""
+    scene.turn("where is it", "question", "question")
+    about = {"session": "s", "turn": "now"}
+    said = {**about, "text": "that's not what I asked", "channel": "typed"}
+    [entry] = scene.ledger.append(Draft("utterance", said))
+    assert scene.verdicts() == []
+    scene.ledger.append(Draft("action", {**about, "tool": "verdict", "args": "{}"}, (entry.id,)))
+    assert scene.verdicts() == [(KIND, "reject", None, "words")]
+
+
 def test_forms_are_of_every_language() -> None:
     from exo.tools.assistant.tongue import NAMES, language
 
