@@ -207,7 +207,7 @@ def _table(told: dict[str, Any]) -> list[str]:
     if told["rows"]:
         lines += [
             "",
-            f"{'mechanism':<16} {'by':<7} {'made':>5} {'judged':>6}  right  answers  right  ECE   Brier",
+            f"{'mechanism':<16} {'by':<7} {'made':>5} {'judged':>6}  right  sure     right  ECE   Brier",
         ]
     for row in told["rows"]:
         line = (
@@ -222,10 +222,10 @@ def _table(told: dict[str, Any]) -> list[str]:
     if told["labels"]:
         lines += [
             "",
-            "right: of all judged; answers: the part that was sure enough to count, and how often that was right.",
+            "right: of all that you judged; sure: the part that was sure enough to count, and how often that was right.",
         ]
         lines += [
-            "People judge what went wrong more often than what went well: these are lower bounds."
+            "What went wrong is judged more often than what went well: as a whole they are likely better."
         ]
     return lines
 

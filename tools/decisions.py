@@ -26,6 +26,7 @@ from exo.core.ledger.ledger import Ledger
 
 KINDS = ("utterance", "action", "approval", "decision", "verdict")
 RISK = "action.riskier"
+LOCAL = "local"  # the provider whose heads are the person's own
 FEW = 30  # labels of full weight that weigh as much as the generic temperature
 PATIENCE = 300.0  # seconds for a fit, the embedding of its texts included
 MOST = 240  # labels of a mechanism that a fit is given, the newest
@@ -50,6 +51,7 @@ class Label:
     answer: str = ""
     sure: dict[str, float] = field(default_factory=dict)
     weight: float = 1.0
+    ts: int = 0  # ms UTC of the decision
 
     @property
     def best(self) -> str:
@@ -69,6 +71,7 @@ class _Made:
 
     body: dict[str, Any]
     text: str
+    ts: int
 
 
 def action_state(tool: str, args: str) -> str:
@@ -97,7 +100,7 @@ def read(ledger: Ledger) -> tuple[list[Label], Counter[tuple[str, str]]]:
             texts[turn, tool] = action_state(tool, str(body.get("args", "{}")))
         elif entry.kind == "decision":
             if turn and body.get("mechanism") in MECHANISMS:
-                made[entry.id] = _Made(body, texts.get((turn, tool), ""))
+                made[entry.id] = _Made(body, texts.get((turn, tool), ""), entry.ts)
         else:
             for id_ in _judged(entry, body, made):
                 if label := _label(body, made[id_]):
@@ -149,7 +152,8 @@ def _label(body: dict[str, Any], made: _Made) -> Label | None:
         return None
     weight = int(body.get("strength") or STRENGTH.get(said, MILLION)) / MILLION
     told = str(made.body["mechanism"]), str(made.body["provider"])
-    return Label(*told, raw or sure, right, made.text, answer, sure, min(1.0, max(0.0, weight)))
+    more = min(1.0, max(0.0, weight)), made.ts
+    return Label(*told, raw or sure, right, made.text, answer, sure, *more)
 
 
 def learn(home: Home, least: int = 0) -> dict[str, Any]:
@@ -164,23 +168,34 @@ def learn(home: Home, least: int = 0) -> dict[str, Any]:
     before = learnt(home)
     if 0 <= len(rows) - int(before.get("labels", 0)) < least:  # fewer: some were forgotten
         return {**before, "skipped": True}
-    heats = temperatures(rows)
+    now, heads = clock.now_ms(), dict[str, Any]()
+    for mechanism in sorted({row.mechanism for row in rows}):
+        old = before.get("heads", {}).get(mechanism, {})
+        new = _fit(home, mechanism, rows)
+        changed = new["kept"] == "new" or new.get("version", 0) != old.get("version", 0)
+        heads[mechanism] = new | {"since": now if changed else old.get("since", 0)}
+    # what the head before was too sure of says nothing of the one that stands
+    heats = temperatures(
+        [r for r in rows if r.provider != LOCAL or r.ts >= heads[r.mechanism]["since"]]
+    )
+    told = {"at": now, "labels": len(rows), "temperatures": heats, "heads": heads}
     folder = home.cache / "decide"
     make_folder(folder)
     write_atomic(folder / FILE, json.dumps(heats, indent=1, sort_keys=True))
-    kept = {}
-    for mechanism in sorted({row.mechanism for row in rows}):
-        body: dict[str, Any] = {"mechanism": mechanism, "rows": _rows(rows, mechanism)}
-        body["threshold"] = MECHANISMS[mechanism].threshold
-        status_, raw = post(home.models_socket, "/v1/decide/fit", body, timeout=PATIENCE)
-        try:
-            answer = json.loads(raw)
-            kept[mechanism] = answer if status_ == 200 else {"kept": answer["error"]["message"]}
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelError(f"fit {mechanism}", f"status {status_}, no answer") from error
-    told = {"at": clock.now_ms(), "labels": len(rows), "temperatures": heats, "heads": kept}
     write_atomic(folder / LEARNT, json.dumps(told, indent=1, sort_keys=True))
     return told
+
+
+def _fit(home: Home, mechanism: str, rows: Sequence[Label]) -> dict[str, Any]:
+    """What became of a head of the person's own. Raises ModelError."""
+    body: dict[str, Any] = {"mechanism": mechanism, "rows": _rows(rows, mechanism)}
+    body["threshold"] = MECHANISMS[mechanism].threshold
+    code, raw = post(home.models_socket, "/v1/decide/fit", body, timeout=PATIENCE)
+    try:
+        answer: dict[str, Any] = json.loads(raw)
+        return answer if code == 200 else {"kept": str(answer["error"]["message"])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"fit {mechanism}", f"status {code}, no answer") from error
 
 
 def _rows(rows: Sequence[Label], mechanism: str) -> list[dict[str, Any]]:
