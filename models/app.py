@@ -29,6 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--fake", action="store_true", help="scripted replies, no models")
     args = parser.parse_args(argv)
     thrifty()
+    # two threads of numpy on two busy cores took 10 s for a head that one fits in 0.4 s (2026-12-01, x86-64)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         home = Home.find(args.home).make()
         lock = ProcessLock(home.lock_file("models"), "exo-models")

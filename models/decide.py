@@ -11,23 +11,21 @@ import io
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from exo.core.base.files import make_folder, write_atomic
-from exo.models import heads
+from exo.models import heads, personal
 from exo.models.heads import Head, softmax
 from exo.models.onnx import session
+from exo.models.personal import Rows, enough, held
 from exo.models.questions import Asked, DecideRequest, FitRequest
 from exo.models.replies import BadRequest
 
 NAME = "exo-decide"
 PACKAGE = Path(__file__).parent  # where the shipped files lie
+COMMON = 1000  # sentences of everybody that a head of a person is fitted beside
 KEPT = 1024  # option texts whose vector is remembered, 1.5 MB
-FEWEST = 12  # labels from which a person's own head is tried
-HELD = 4  # every fourth label is held out
-L2 = 1e-3  # towards the shipped head
 
 
 class Decider:
@@ -101,41 +99,47 @@ class Decider:
         answer = str(told["answers"][best])
         return answer if sure[best] >= told["sure"][answer] else ""
 
-    def fit(self, asked: FitRequest, vectors: Sequence[Sequence[float]]) -> dict[str, Any]:
-        """Try a head of the person's own labels, oldest first. It is kept where it does better on the
-        held-out part than both the shipped one and the one before; where the shipped one does best, that
-        one is gone back to."""
-        import numpy as np
-
-        told = self._meta["heads"].get(asked.mechanism)
-        if told is None:
+    def taught(self, asked: FitRequest) -> list[str]:
+        """The texts to embed for `asked`: the states, then what everybody says. Raises BadRequest."""
+        answers = self._meta["heads"].get(asked.mechanism, {}).get("answers")
+        if answers is None:
             raise BadRequest(f"fit {asked.mechanism}", "no head has that name")
-        answers = told["answers"]
         if wrong := set(asked.labels) - set(answers):
             raise BadRequest(f"fit {asked.mechanism}", f"{sorted(wrong)[0]!r} is no answer of it")
+        if not enough(held(asked.states)):
+            return list(asked.states)
+        return [*asked.states, *(text for part in _common(asked.mechanism) for text in part.texts)]
+
+    def fit(self, asked: FitRequest, vectors: Sequence[Sequence[float]]) -> dict[str, Any]:
+        """Try a head of the person's own labels; `vectors` are those of `taught`. Where the shipped one does best, the
+        one before is gone back from. Returns {kept, version, rows, held, measures?, common?}."""
+        import numpy as np
+
         before, version = self._heads.get(asked.mechanism, (None, 0))
-        if len(asked.labels) < FEWEST:
-            return {"kept": "shipped" if before is None else "before", "rows": len(asked.labels)}
-        x = heads.features(asked.states, np.array(vectors, np.float32) * (not told["words_alone"]))
-        y = np.array([answers.index(label) for label in asked.labels])
-        out = np.arange(len(y)) % HELD == HELD - 1
-        shipped = self._shipped(asked.mechanism)
-        new = heads.fit(x[~out], y[~out], len(answers), L2, anchor=shipped, epochs=1)
-        new = replace(new, temperature=shipped.temperature)
-        tried = {"shipped": shipped, "before": before, "new": new}
-        losses = {
-            name: round(heads.loss(softmax(each.scores(x[out]) / each.temperature), y[out]), 4)
-            for name, each in tried.items()
-            if each is not None
-        }
-        kept = min(losses, key=lambda name: losses[name])
-        if kept == "new":
-            self._save(asked.mechanism, new, version + 1)
-        elif kept == "shipped" and before is not None:
+        texts, out = self.taught(asked), held(asked.states)
+        told = {"rows": len(out), "held": int(out.sum())}
+        if not enough(out):
+            return {"kept": "shipped" if before is None else "before", "version": version, **told}
+        meta = self._meta["heads"][asked.mechanism]
+        answers, alone = meta["answers"], meta["words_alone"]
+        train, test = _common(asked.mechanism)
+        labels = np.array(
+            [answers.index(each) for each in (*asked.labels, *train.labels, *test.labels)]
+        )
+        seen = heads.features(texts, np.array(vectors, np.float32) * (not alone))
+        ends = [len(out), len(out) + len(train.texts)]
+        own, taught, common = map(Rows, np.split(seen, ends), np.split(labels, ends))
+        standing = {"shipped": self._shipped(asked.mechanism)}
+        standing |= {} if before is None else {"before": before}
+        found = personal.attempt(own, asked.weights, out, taught, common, standing, asked.threshold)
+        if found.kept == "new":
+            self._save(asked.mechanism, found.head, version := version + 1)
+        elif found.kept == "shipped" and before is not None:
+            version = 0
             del self._heads[asked.mechanism]
             self._path(asked.mechanism).unlink(missing_ok=True)
-        now = self._heads.get(asked.mechanism, (None, 0))[1]
-        return {"kept": kept, "version": now, "rows": len(y), "loss": losses}
+        more = {"measures": found.measures, "common": found.common}
+        return {"kept": found.kept, "version": version, **told, **more}
 
     def _sure(self, question: Asked, match: Any, scores: Any, seen: Any) -> tuple[Any, str]:
         """(a probability for each option, who said so)."""
@@ -238,3 +242,11 @@ def as_prompt(state: str, question: Asked) -> str:
         return f"{state}\n\n{question.texts[0]}: yes or no? Reply with one word."
     lines = "\n".join(question.texts)
     return f"{state}\n\nWhich of these is it? Reply with its name alone.\n{lines}"
+
+
+def _common(mechanism: str) -> list[Any]:
+    """The sentences that everybody says, to learn from and to be measured by; of many, some, for each is
+    embedded anew."""
+    from exo.models.training.data import seed  # numpy: not at the start
+
+    return [part.thinned(COMMON) for part in seed(mechanism)]

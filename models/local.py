@@ -151,9 +151,9 @@ class LocalBackend:
     async def fit(self, request: FitRequest) -> dict[str, Any]:
         decider = await self._decider()
         vectors: list[list[float]] = []
-        for at in range(0, len(request.states), FIT_STEP):  # between which others are answered
-            part = list(request.states[at : at + FIT_STEP])
-            vectors += (await self.embed(decider.trunk, part))[0]
+        texts = await asyncio.to_thread(decider.taught, request)
+        for at in range(0, len(texts), FIT_STEP):  # between which others are answered
+            vectors += (await self.embed(decider.trunk, texts[at : at + FIT_STEP]))[0]
         return await asyncio.to_thread(decider.fit, request, vectors)
 
     async def warm(self) -> None:

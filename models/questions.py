@@ -40,11 +40,14 @@ class DecideRequest:
 
 @dataclass(frozen=True)
 class FitRequest:
-    """Labelled states of one mechanism, oldest first."""
+    """Labelled states of one mechanism, oldest first; `weights` 0 to 1, how strongly each was said; `threshold` of the
+    probability of an answer, up to which it is none."""
 
     mechanism: str
     states: tuple[str, ...]
     labels: tuple[str, ...]
+    weights: tuple[float, ...] = ()
+    threshold: float = 0.5
 
 
 def decide_request(body: object) -> DecideRequest:
@@ -66,10 +69,15 @@ def fit_request(body: object) -> FitRequest:
     if not all(isinstance(each, dict) and isinstance(each.get("label"), str) for each in rows):
         raise BadRequest("read rows", "one of them has no label")
     assert isinstance(body, dict)
+    numbers = [body.get("threshold", 0.5), *(each.get("weight", 1.0) for each in rows)]
+    if not all(type(each) in (int, float) and 0 <= each <= 1 for each in numbers):
+        raise BadRequest("read rows", "a weight or the threshold is no number of 0 to 1")
     return FitRequest(
         str(body.get("mechanism") or ""),
         tuple(_state(each.get("state")) for each in rows),
         tuple(each["label"] for each in rows),
+        tuple(numbers[1:]),
+        numbers[0],
     )
 
 

@@ -81,6 +81,16 @@ COMMANDS: dict[str, tuple[str, str, str, Arguments]] = {
                 {"action": "store_true", "help": "JSON lines {id, mechanism, state, options}"},
             ),
             (("--learn",), {"action": "store_true", "help": "fit on your own labels"}),
+            (
+                ("--least",),
+                {
+                    "type": int,
+                    "default": 0,
+                    "metavar": "N",
+                    "help": "--learn: from N new labels on",
+                },
+            ),
+            (("--status",), {"action": "store_true", "help": "how good they were by your labels"}),
         ),
     ),
     "remember": (

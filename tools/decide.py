@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from exo.core.base import lifeline
 from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ExoError, ProtocolError, ServiceError
@@ -29,10 +30,15 @@ PATIENCE = 30.0  # seconds for a model that must be loaded first: nobody waits t
 
 
 def decide(options: argparse.Namespace) -> int:
-    """Answer, or with --stdin each line its own answer or error, or with --learn fit on the labels."""
+    """Answer, or with --stdin each line its own answer or error, or with --learn fit on the labels, or with --status
+    say how good the decisions were by them."""
     home = Home.find(options.home).make()
-    if options.learn:
-        return _learn(home, options.json)
+    if options.learn or options.status:
+        return (
+            _learn(home, options.least, options.json)
+            if options.learn
+            else _status(home, options.json)
+        )
     if not options.stdin and not (options.mechanism and options.state):
         do = "give both, or use --stdin"
         raise ExoError("decide", "a mechanism and a state are wanted", do, code="usage")
@@ -171,18 +177,84 @@ def models(home: Home) -> Iterator[None]:
         yield
 
 
-def _learn(home: Home, as_json: bool) -> int:
+def _learn(home: Home, least: int, as_json: bool) -> int:
     from exo.tools.decisions import learn
 
+    lifeline.watch(lambda: os._exit(1))  # of the exod that had this done
     with models(home):
-        told = learn(home)
+        told = learn(home, least)
     if as_json:
         print(json.dumps(told, ensure_ascii=False))
+        return 0
+    if told.get("skipped"):
+        print(f"fewer than {least} new labels: nothing to learn from")
         return 0
     print(f"{told['labels']} labels")
     for mechanism, kept in told["heads"].items():
         print(f"  {mechanism}: {kept['kept']}")
     return 0
+
+
+def _status(home: Home, as_json: bool) -> int:
+    from exo.tools.decisions import status
+
+    told = status(home)
+    if as_json:
+        print(json.dumps(told, ensure_ascii=False))
+        return 0
+    print("\n".join(_table(told)))
+    return 0
+
+
+def _table(told: dict[str, Any]) -> list[str]:
+    """The state of learning for a person's eyes."""
+    lines = [f"{told['decisions']} decisions, {told['labels']} of them judged by you"]
+    if told["rows"]:
+        lines += [
+            "",
+            f"{'mechanism':<16} {'by':<7} {'made':>5} {'judged':>6}  right  sure     right  ECE   Brier",
+        ]
+    for row in told["rows"]:
+        line = (
+            f"{row['mechanism']:<16} {row['provider']:<7} {row['decisions']:>5} {row['labels']:>6}"
+        )
+        if row["labels"]:
+            shown = [row[name] for name in ("accuracy", "coverage", "answered", "ece", "brier")]
+            told_ = ["   - " if each is None else f"{each:.2f} " for each in shown]
+            line += f"  {told_[0]:<6} {told_[1]:<8} {told_[2]:<6} {told_[3]:<5} {told_[4]}"
+        lines.append(visible(line.rstrip()))
+    lines += ["", *_learnt(told["learnt"])]
+    if told["labels"]:
+        lines += [
+            "",
+            "right: of all that you judged; sure: the part that was sure enough to count, and how often that was right.",
+        ]
+        lines += [
+            "What went wrong is judged more often than what went well: as a whole they are likely better."
+        ]
+    return lines
+
+
+def _learnt(told: dict[str, Any]) -> list[str]:
+    """What the last learning came to, before and after."""
+    if not told:
+        return ["nothing was learnt yet"]
+    when = SystemClock().local(told["at"])
+    lines = [f"learnt {when:%Y-%m-%d %H:%M} from {told['labels']} labels"]
+    for mechanism, row in told["heads"].items():
+        measures = row.get("measures", {})
+        new, old = measures.get("new"), measures.get("before") or measures.get("shipped")
+        line = f"  {mechanism}: {row['kept']} kept"
+        if new and old:
+            pairs = [
+                f"{name} {old[name]:.2f} -> {new[name]:.2f}"
+                for name in ("accuracy", "coverage", "ece", "brier")
+            ]
+            line += f"; the new one on {row['held']} held out: {', '.join(pairs)}"
+        elif "rows" in row:
+            line += f"; {row['rows']} labels are too few to try one of your own"
+        lines.append(visible(line))
+    return lines
 
 
 def _show(found: dict[str, Any], as_json: bool) -> None:

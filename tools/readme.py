@@ -49,6 +49,7 @@ FOLDERS = {
     "tools/providers": "a plugin: ways to speak to models beyond the usual one",
     "tools/tui": "the client in panes, on a socket or at the end of a cable",
     "tools/agent": "a plugin: tools that are written while Exo runs",
+    "tools/learning": "learning from the person's verdicts at night, as a plugin",
     "tools/tasks": "a plugin: what comes at its time",
     "tools/guest": "MicroPython: modules that code in the sandbox may import",
     "tools/benches/useful": "authored requests, an invented person, questions, and what asks them",

@@ -444,8 +444,8 @@ class Engine(Offers):
         return found if isinstance(found, Reader) else Reader()
 
     def before(self, session: str) -> Past | None:
-        """The turn before the present one."""
-        return past(self.sessions.messages(session))
+        """The turn before the present one that has a reply: one may have failed since."""
+        return past(self.sessions.messages(session), replied=True)
 
     def undo_before(self, session: str) -> Past | None:
         """Take that turn back; returns it, None when there is none."""
@@ -479,6 +479,7 @@ class Engine(Offers):
             self._background(self._memory.go_on())
         if turn.model_called:
             self._background(self._slots.used(turn.session, turn.usage))
+        self._background(self._registry.hooks.fire("on_turn_end", session_id=turn.session))
 
     def _ended(self, turn: Turn) -> None:
         if self._turns.get(turn.session) is turn:

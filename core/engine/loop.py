@@ -411,6 +411,7 @@ class Loop:
             ids = list(turn.recalled.ids)
             add(turn.session, schema.TurnCompleted(turn.id, reason, *facts, fault, ids))
             end = {"stop_reason": reason, "kind": turn.kind or "", "text": turn.reply or turn.said}
-            self._sessions.outbox.put("outcome", f"{turn.id}:end", turn.session, turn.id, **end)
+            about = f"{turn.id}:end", turn.session, turn.id
+            self._sessions.outbox.put("outcome", *about, model=turn.model_called, **end)
             self._sessions.tell(add, turn.session)
         turn.said = ""

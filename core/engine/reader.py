@@ -80,12 +80,13 @@ class Reader:
         return text
 
 
-def past(messages: list[Message]) -> Past | None:
-    """The last turn before the one whose words stand last among the person's."""
+def past(messages: list[Message], replied: bool = False) -> Past | None:
+    """The last turn before the one whose words stand last among the person's; the last that has a reply, if wanted."""
     starts = [n for n, message in enumerate(messages) if message.role == "user"]
-    if len(starts) < 2:
-        return None
-    first, *turn = messages[starts[-2] : starts[-1]]
-    calls = [(call.tool, call.args) for message in turn for call in message.calls or []]
-    replies = [m.text for m in turn if m.role == "assistant" and not m.calls]
-    return Past(first.text, calls, replies[-1] if replies else "")
+    while len(starts) > 1:
+        first, *turn = messages[starts[-2] : starts.pop()]
+        replies = [m.text for m in turn if m.role == "assistant" and not m.calls]
+        if replies or not replied:
+            calls = [(call.tool, call.args) for message in turn for call in message.calls or []]
+            return Past(first.text, calls, replies[-1] if replies else "")
+    return None

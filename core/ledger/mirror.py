@@ -115,13 +115,15 @@ def _names(kind: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
     said = [f"turn/{turn}"] if turn else [f"session/{session}"]
     if kind == "utterance":
         return [f"utterance/{body.get('message')}", f"turn/{turn}", f"session/{session}"], []
-    if kind == "approval":
-        return [f"approval/{body.get('request')}"], said
+    about = f"{session}/{turn}/{body.get('tool', '')}"
+    if kind == "approval":  # first to the second look that may have asked for it
+        return [f"approval/{body.get('request')}"], [f"riskier/{about}", *said]
     if kind == "verdict":
         via = f"{body.get('via')}/{body['mechanism']}" if "mechanism" in body else body.get("via")
         return [f"verdict/{turn}/{via}"], [f"outcome/{turn}/", *said]
     if kind == "decision":
-        return [f"decision/{body.get('asked')}"], said
+        second = body.get("mechanism") == "action.riskier"
+        return [f"decision/{body.get('asked')}", *[f"riskier/{about}"] * second], said
     if kind == "outcome":
         said = [f"action/{turn}/{call}", *said]
     return [f"{kind}/{turn}/{call}"], said

@@ -16,9 +16,12 @@ from typing import Any, Literal, TypeVar
 
 from exo.core.toolbox.workers import call, within
 
-LIVE = ("pre_tool_call", "post_approval_response", "post_tool_call", "transform_tool_result")
+LIVE = (
+    *("pre_tool_call", "post_approval_response", "post_tool_call", "transform_tool_result"),
+    "on_turn_end",
+)
 RESERVED = (
-    *("pre_llm_call", "post_llm_call", "on_turn_start", "on_turn_end"),
+    *("pre_llm_call", "post_llm_call", "on_turn_start"),
     *("on_session_start", "on_session_end", "pre_compaction", "post_compaction"),
     *("pre_command", "post_command", "on_subagent_start", "on_subagent_stop", "on_skill_loaded"),
 )

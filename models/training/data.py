@@ -64,6 +64,12 @@ class Rows:
         self.groups.append(group or text)
         self.languages.append(language)
 
+    def thinned(self, most: int) -> Rows:
+        """Every n-th row, `most` at the most."""
+        step = -(-len(self.texts) // most) or 1
+        every = (self.texts, self.labels, self.groups, self.languages)
+        return Rows(*(part[::step] for part in every))
+
     def __add__(self, other: Rows) -> Rows:
         return Rows(
             self.texts + other.texts,

@@ -201,7 +201,7 @@ def _phrased(folder: Path) -> Iterator[tuple[str, str]]:
             if label in ("volume", "brightness", "mute"):
                 label = _SAYINGS.get(what, f"{label}.set")
             for text in said if label != "device" else ():
-                yield text, label
+                yield text, "none" if label == "verdict" else label
     for line in (folder / "none.txt").read_text(encoding="utf-8").splitlines():
         for text in line.split(" | "):
             yield text.strip(), "none"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from exo.models import heads
-from exo.models.decide import FEWEST
 from exo.models.heads import Head, softmax
+from exo.models.personal import FEWEST
 from exo.models.questions import decide_request
 from exo.models.replies import BadRequest
 from exo.models.training import graph
@@ -116,10 +116,10 @@ def test_a_long_state_loses_its_middle() -> None:
 
 
 def fit(
-    server: Any, rows: list[tuple[str, str]], mechanism: str = "request.kind"
+    server: Any, rows: list[tuple[str, str]], mechanism: str = "request.kind", **more: Any
 ) -> dict[str, Any]:
     told = [{"state": state, "label": label} for state, label in rows]
-    status, answer = server.ask("/v1/decide/fit", {"mechanism": mechanism, "rows": told})
+    status, answer = server.ask("/v1/decide/fit", {"mechanism": mechanism, "rows": told, **more})
     assert status == 200, answer
     return dict(answer)
 
@@ -129,29 +129,107 @@ def kind(server: Any, state: str) -> dict[str, Any]:
     return dict(ask(server, state, kind=question)["kind"])
 
 
-def test_own_labels_are_learnt_kept_over_a_restart_and_rolled_back(another: Any) -> None:
-    server = another().start()
-    habit = [
-        (f"logbook entry {n}, wind from the {w}", "rule")
-        for n in range(8)
-        for w in ("east", "west")
+def manner(count: int, seed: int) -> list[tuple[str, str]]:
+    """How one person speaks, whom nobody else would understand: what is low is an order to put it on the list, a log of
+    rooms is a note, a name and a noun a question. Sentences of different seeds differ in their words."""
+    random = np.random.default_rng(seed)
+    goods = [
+        "milk",
+        "eggs",
+        "flour",
+        "coffee",
+        "soap",
+        "bulbs",
+        "batteries",
+        "stamps",
+        "paint",
+        "rice",
+        "tea",
+        "candles",
+        "rope",
+        "sugar",
     ]
-    assert kind(server, "logbook entry 30, wind from the north")["choice"] != "rule"
-    few = fit(server, habit[: FEWEST - 1])
-    assert few["kept"] == "shipped"
-    kept = fit(server, habit)
-    assert kept["kept"] == "new" and kept["version"] == 1
-    assert kept["loss"]["new"] < kept["loss"]["shipped"]
-    found = kind(server, "logbook entry 30, wind from the north")
-    assert (found["choice"], found["by"]) == ("rule", "own 1")
+    rooms = [
+        "kitchen",
+        "hall",
+        "cellar",
+        "attic",
+        "garden",
+        "garage",
+        "porch",
+        "bedroom",
+        "study",
+        "stairs",
+    ]
+    names = ["Ana", "Tom", "Bruno", "Mara", "Lee", "Ines", "Otto", "Pia", "Sam", "Ravi"]
+    facts = ["phone", "address", "birthday", "size", "car", "street", "dog"]
+    found: dict[str, str] = {}
+    while len(found) < count:
+        a, b, c = (int(each) for each in random.integers(0, 1000, 3))
+        one, two = goods[a % len(goods)], goods[b % len(goods)]
+        low = ("nearly gone", "low", "finished")[c % 3]
+        where = f"log {rooms[a % 10]} {10 + b % 20} degrees, {('dry', 'damp', 'draughty')[c % 3]}"
+        text, label = [
+            (f"{one} and {two} {low}", "command"),
+            (where, "note"),
+            (f"{names[a % 10]} {facts[b % 7]}", "question"),
+        ][len(found) % 3]
+        found[text] = label
+    return list(found.items())
+
+
+def right(server: Any, rows: list[tuple[str, str]]) -> float:
+    return sum(kind(server, text)["choice"] == label for text, label in rows) / len(rows)
+
+
+def test_a_person_who_is_consistent_is_learnt_and_unseen_sentences_come_out_right(
+    another: Any,
+) -> None:
+    server = another().start()
+    told = manner(48, 1)
+    unseen = [row for row in manner(60, 2) if row not in told]
+    common = [
+        (text, label)
+        for part in seed("request.kind")[1:]
+        for text, label in zip(part.texts, part.labels, strict=True)
+    ]
+    before, everybody = right(server, unseen), right(server, common)
+    few = fit(server, told[: FEWEST - 1])
+    assert few["kept"] == "shipped" and "measures" not in few
+    kept = fit(server, told, threshold=0.6)
+    assert (kept["kept"], kept["version"]) == ("new", 1)
+    new, old = kept["measures"]["new"], kept["measures"]["shipped"]
+    assert new["loss"] < old["loss"] and new["accuracy"] > old["accuracy"]
+    assert set(new) >= {"accuracy", "ece", "brier", "coverage", "loss"}
+    assert kind(server, unseen[0][0])["by"] == "own 1"
+    assert right(server, unseen) > before + 0.2
+    assert right(server, common) >= everybody - 0.1, "what everybody says is not forgotten"
     assert server.end() == 0
     server = another().start()
-    assert kind(server, "logbook entry 30, wind from the north")["by"] == "own 1"
-    # what is held out says the opposite of what is learnt from: the new head is worse and is not kept
-    turned = [(text, "note" if n % 4 == 3 else "rule") for n, (text, _) in enumerate(habit)]
-    back = fit(server, turned)
-    assert back["kept"] == "shipped" and back["version"] == 0
-    assert kind(server, "logbook entry 30, wind from the north")["by"] == "head"
+    assert kind(server, unseen[0][0])["by"] == "own 1"
+    # from now on the person means something else by the same words: that is learnt instead
+    turned = {"command": "note", "note": "command", "question": "chat"}
+    other = fit(server, [(text, turned[label]) for text, label in told])
+    assert (other["kept"], other["version"]) == ("new", 2)
+    assert right(server, [(text, turned[label]) for text, label in unseen]) > 0.5
+    # and then whatever comes: what was learnt is worse than nothing now, and is gone back from
+    answers, noise = list(KINDS), np.random.default_rng(5)
+    back = fit(server, [(text, answers[noise.integers(len(answers))]) for text, _ in told])
+    assert (back["kept"], back["version"]) == ("shipped", 0)
+    assert kind(server, unseen[0][0])["by"] == "head"
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_labels_that_are_noise_change_nothing(another: Any, number: int) -> None:
+    server = another().start()
+    random = np.random.default_rng(number)
+    answers = list(KINDS)
+    noise = [(text, answers[random.integers(len(answers))]) for text, _ in manner(40, number)]
+    asked = [text for text, _ in noise[:3]]
+    before = [kind(server, text) for text in asked]
+    kept = fit(server, noise)
+    assert kept["kept"] == "shipped" and kept["version"] == 0 and kept["held"] >= 3
+    assert [kind(server, text) for text in asked] == before
 
 
 def test_labels_that_are_none_are_refused(server: Any) -> None:

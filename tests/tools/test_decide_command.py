@@ -104,11 +104,14 @@ def test_labels_are_what_the_person_did(tmp_path: Path) -> None:
     ledger.close()
     assert [(each.mechanism, each.label, each.text) for each in found] == [
         ("request.kind", "rule", "the tap drips"),
+        ("request.kind", "", ""),
         ("request.kind", "question", ""),
         ("action.riskier", "yes", "bash rm notes"),
         ("action.riskier", "no", ""),
     ]
     assert found[0].raw == {"question": 0.1, "note": 0.9, "rule": 0.1}
+    assert [each.weight for each in found] == [0.8, 0.4, 0.3, 0.4, 0.3]
+    assert [each.right for each in found] == [False, False, True, False, False]
 
 
 def test_temperatures_stay_near_the_generic_one_while_labels_are_few() -> None:

@@ -14,6 +14,7 @@ from exo.core.retrieve.candidates import Candidate
 from exo.tools.assistant import answer, pick, rules, talk, tongue
 from exo.tools.assistant.commands import Commands
 from exo.tools.assistant.tools import Builtin
+from exo.tools.assistant.verdicts import Verdicts
 
 
 def register(ctx: PluginContext) -> None:
@@ -23,6 +24,7 @@ def register(ctx: PluginContext) -> None:
     ctx.register_reader(Tongues())
     Builtin(ctx.core).register(ctx)
     Commands(ctx.core).register(ctx)
+    Verdicts(ctx.core).register(ctx)
 
 
 class Tongues(Reader):

@@ -15,6 +15,7 @@ from exo.core.base.home import Home
 from exo.core.gate.axes import Act, Axes
 from exo.core.gate.decide import Verdict
 from exo.core.gate.gate import Gate
+from exo.core.protocol.codec import sendable
 from exo.tools.gate.judge import Consequences
 from exo.tools.objects import json_object
 from exo.tools.transcript import visible
@@ -47,15 +48,9 @@ def run(options: argparse.Namespace) -> int:
     home = Home.find(options.home)
     gate = open_gate(home)
     cwd = options.cwd or str(Path.cwd())
+    failed = 0
     if options.stdin:
-        for line in sys.stdin:
-            if line.strip():
-                row = json_object(line, "one JSON object a line is wanted")
-                verdict = gate.check(_act(row, cwd))
-                print(
-                    json.dumps({"id": row.get("id"), **shape(verdict)}, ensure_ascii=False),
-                    flush=True,
-                )
+        failed = _lines(gate, cwd)
     else:
         row = {
             "tool": options.tool,
@@ -68,7 +63,22 @@ def run(options: argparse.Namespace) -> int:
             print("\n".join(human(verdict)))
     if gate.fault:
         print(f"exo: {visible(gate.fault)}", file=sys.stderr)
-    return 0
+    return failed
+
+
+def _lines(gate: Gate, cwd: str) -> int:
+    """Answer each line with its verdict, or with what is wrong with it; 1 when one was wrong."""
+    failed = 0
+    for line in filter(bytes.strip, sys.stdin.buffer):
+        row: dict[str, Any] = {}
+        try:
+            row = json_object(line, "one JSON object a line is wanted")
+            found = shape(gate.check(_act(row, cwd)))
+        except ExoError as error:
+            found, failed = {"error": str(error)}, 1
+        answer = json.dumps({"id": row.get("id"), **found}, ensure_ascii=False)
+        print(sendable(answer), flush=True)
+    return failed
 
 
 def shape(verdict: Verdict) -> dict[str, Any]:

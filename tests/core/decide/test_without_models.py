@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import re
 import signal
+import sqlite3
+import threading
+from collections.abc import Callable
 from typing import Any
 
+from exo.core.base.unix import reachable
 from exo.core.ledger.ledger import Ledger
 
 
@@ -114,3 +121,109 @@ def test_a_decision_names_a_tool_that_runs_through_the_gate_and_asks_where_that_
     end = processes.ask(processes.session(), "the eggs have to cook eight minutes !timer")
     assert end["model_called"]
     processes.client.call("config.set", key="decide.providers", value="local")
+
+
+ASKED = (
+    "what is my exam question number",  # known
+    "where did I leave the deep umbrella of my aunt",  # not known
+    "set a timer for ten minutes",
+    "how much time is left",
+    "undo",
+    "cancel all timers",
+    "remember that my bicycle is deep blue",
+)
+LOOKS = "yes.txt may do more"  # of the file, so that the scripted decider says yes
+
+
+def act(processes: Any, session: str, dies: bool) -> tuple[Any, ...]:
+    """A call with a second look at it: what the person is asked, and the result; `dies`: the models are killed while the
+    call waits for their answer."""
+    start, done = max((e["seq"] for e in news(processes)), default=0), threading.Event()
+    found: dict[str, Any] = {}
+
+    def call() -> None:
+        args = {"path": LOOKS, "content": "x"}
+        found.update(
+            processes.client.call("tool.run", session=session, tool="write_file", args=args)
+        )
+        done.set()
+
+    work = (lambda: during(processes, call)) if dies else call
+    thread = threading.Thread(target=work)
+    thread.start()
+    asked = []
+    while not done.wait(0.05):
+        for event in news(processes, start):
+            request = event["body"].get("request")
+            if event["type"] == "approval.requested" and request not in dict(asked):
+                asked.append((request, event["body"]["summary"]))
+                processes.client.call("approval.respond", request=request, choice="allow")
+    thread.join()
+    return [summary for _, summary in asked], found["ok"]
+
+
+def during(processes: Any, work: Callable[[], Any]) -> Any:
+    """Do `work`, and kill the models while it waits for them: they have the question and say nothing."""
+    pid = processes.pid("models")
+    os.kill(pid, signal.SIGSTOP)
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(work()))
+    thread.start()
+    threading.Event().wait(0.15)  # well within the half second that a decision is waited for
+    assert processes.kill("models") == pid
+    thread.join()
+    models = processes.home.models_socket
+    for _ in range(600):  # the supervisor brings them back
+        if processes.supervisor.pids().get("models", pid) != pid and reachable(models):
+            return answers[0]
+        threading.Event().wait(0.05)
+    raise AssertionError("the models did not come back")
+
+
+def news(processes: Any, since: int = 0) -> list[dict[str, Any]]:
+    with contextlib.closing(sqlite3.connect(processes.home.sessions_db)) as link:
+        query = "SELECT data FROM events WHERE seq > ? ORDER BY seq"
+        return [json.loads(row[0]) for row in link.execute(query, (since,))]
+
+
+def decisions(processes: Any) -> list[dict[str, Any]]:
+    processes.client.call("memory.query", verb="status", args={})
+    ledger = Ledger(processes.home, clock=None, enrol=False)  # type: ignore[arg-type]
+    found = [each.body or {} for each in ledger.entries(kinds=("decision",))]
+    ledger.close()
+    return found
+
+
+def test_killed_in_the_middle_of_a_decision_answers_are_those_of_rules_alone(
+    processes: Any,
+) -> None:
+    processes.client.call(
+        "memory.query", verb="remember", args={"text": "My exam question number is 4711."}
+    )
+
+    def told(session: str, text: str) -> tuple[Any, ...]:
+        end = processes.ask(session, text)
+        said = processes.client.call("session.get", session=session)["messages"][-1]["text"]
+        said = re.sub(r"\[[\w-]+\]|\d\d:\d\d(:\d\d)?|\d+ (minutes?|seconds?)", "", said)
+        return end["stop_reason"], end["kind"], end["model_called"], said
+
+    processes.client.call("config.set", key="decide.providers", value="rules")
+    session = processes.session()
+    safe = [told(session, text) for text in ASKED]
+    assert [each[2] for each in safe] == [False] * len(ASKED)
+    unasked = act(processes, session, False)
+    processes.client.call("config.set", key="decide.providers", value="local")
+    session, before = processes.session(), len(decisions(processes))
+    asked = act(processes, session, False)
+    assert len(asked[0]) == 1 and "may do more than it seems" in asked[0][0] and asked[1]
+    assert decisions(processes)[-1]["answer"] == "yes" and unasked != asked
+
+    assert act(processes, session, True) == unasked
+    found = [during(processes, lambda text=text: told(session, text)) for text in ASKED]
+    assert found == safe
+    lost = decisions(processes)[before + 1 :]
+    assert {each["mechanism"] for each in lost} >= {"action.riskier", "request.kind"}
+    for each in lost:
+        assert each["provider"] == "none" and each["abstained"]
+        assert each["answer"] in ("", "no", "none", "shallow")
+    assert act(processes, session, False) == asked, "and as before once they are there again"

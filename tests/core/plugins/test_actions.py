@@ -608,6 +608,7 @@ def test_keys_and_state_are_closed_to_tools(processes_home: Home) -> None:
         "gate": "loaded",
         "workbench": "loaded",
         "agent": "loaded",
+        "learning": "loaded",
         "tasks": "loaded",
         "providers": "loaded",
         "good": "loaded",

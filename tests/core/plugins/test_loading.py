@@ -16,7 +16,7 @@ from exo.core.plugins.registry import PluginContext, Registry
 from exo.core.protocol.schema import Call
 from exo.core.toolbox.registry import Context, Toolbox, ToolSpec
 
-BUNDLED = ("agent", "assistant", "gate", "providers", "tasks", "workbench")
+BUNDLED = ("agent", "assistant", "gate", "learning", "providers", "tasks", "workbench")
 README = Path(exo.core.plugins.__file__).with_name("README.md")
 MANIFEST = 'name = "{name}"\nversion = "1.0"\ndescription = "A plugin."\napi = 1\n'
 

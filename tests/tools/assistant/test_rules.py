@@ -235,3 +235,24 @@ def test_what_is_to_be_remembered_and_what_is_known(text: str, tool: str, said: 
 )
 def test_how_to_do_something_is_advice_and_not_about_the_person(said: str, about: str) -> None:
     assert rules.about_person(said) == about
+
+
+def test_again_after_a_turn_that_failed_says_the_last_answer(run: Any) -> None:
+    from exo.core.base.errors import ModelError
+
+    async def talk(bench: Any) -> None:
+        session = await bench.session()
+        assert (await bench.ask(session, "again"))["stop_reason"] == "end"
+        assert (await bench.messages(session))[-1]["text"] == "I have not said anything yet."
+        await bench.ask(session, "tell me of the sea")
+        for _ in range(2):
+            assert (await bench.ask(session, "tell me more"))["stop_reason"] == "error"
+        await bench.ask(session, "say that again")
+        assert (await bench.messages(session))[-1]["text"] == "It is wide."
+        # what is taken back is the turn before all the same
+        await bench.ask(session, "tell me even more")
+        await bench.ask(session, "undo")
+        assert (await bench.messages(session))[-1]["text"] == "Undone: tell me even more"
+
+    broken = ModelError("ask", "it died")
+    run(talk, ["It is wide."], [broken], [broken], [broken])
