@@ -21,15 +21,17 @@ from exo.core.plugins.registry import PluginContext
 READ = [
     MECHANISMS[name] for name in ("request.kind", "recall.depth", "request.tool", "said.correction")
 ]
+LIKELY = 0.5  # nine of ten are right above it, but of questions (models/README.md)
 PATIENCE = 60.0  # seconds a person may name at the command line
 
 
 @dataclass(frozen=True)
 class Read:
-    """The kind of request ("": nobody is sure); whether much of what is known bears on it; the tool that is
-    wanted ("": none is) and how sure that is, 0 to 1."""
+    """The kind of request ("": nobody is sure) and the likeliest one ("": LIKELY is not reached); whether much of
+    what is known bears on it; the tool that is wanted ("": none is) and how sure that is, 0 to 1."""
 
     kind: str = ""
+    likely: str = ""
     deep: bool = False
     tool: str = ""
     sure: float = 0.0
@@ -55,7 +57,9 @@ class Decisions:
             kind, depth, tool = (found[each.name] for each in READ[:3])
             named = "" if tool.answer == "none" else tool.answer
             sure = tool.probabilities.get(named, 0) / MILLION
-            return Read(kind.answer, depth.answer == "deep", named, sure)
+            best = max(kind.probabilities, key=kind.probabilities.__getitem__)
+            likely = best if kind.probabilities[best] > LIKELY * MILLION else ""
+            return Read(kind.answer, likely, depth.answer == "deep", named, sure)
         return Read()
 
     async def pre_tool_call(

@@ -173,7 +173,7 @@ class Loop:
         if answer and turn.kind == "question":
             self._store(turn, Message(new_id(), "assistant", answer))
             return "end"
-        instead = reader.instead(turn.text, found.kind)
+        instead = reader.instead(turn.text, found.likely)
         if instead and await self._small() and await self._did(turn, instead, []):
             return "end"
         code, why = "rounds", f"stopped after {self._rules.rounds} rounds of tools"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
+from exo.core.base.settings import Settings
 from exo.core.base.unix import post
 from exo.core.decide.question import MECHANISMS, per_million
 from exo.core.ledger.entry import Draft
@@ -35,7 +36,7 @@ def judge(ledger: Ledger, home: Home, number: int, text: str, right: str) -> Non
     """What exod writes of a message, its decision and the person's word on it."""
     found = sure(home, text)
     best, about = max(found, key=found.__getitem__), {"session": "s", "turn": f"t{number}"}
-    unsure = found[best] <= KIND.threshold
+    unsure = found[best] <= Settings.load(home.settings_file).number("threshold.request.kind")
     made = {"mechanism": KIND.name, "provider": "local", "abstained": unsure}
     made |= {"answer": "" if unsure else best, "raw": per_million(found)}
     word: dict[str, Any] = {"verdict": "accept", "strength": 300_000}

@@ -69,7 +69,7 @@ class _Turn:
         said = self.past.said.strip()
         if self.past.calls or said.endswith("?") or not self._said("keep"):
             return None
-        return self._plan(("remember", {"text": said}))
+        return self._plan(("remember", {"text": said[:1].upper() + said[1:]}))
 
     def choose(self) -> Plan | None:
         """One of the lines that were answered."""

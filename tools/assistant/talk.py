@@ -42,10 +42,13 @@ def answer(line: str) -> Plan | None:
 
 
 def instead(text: str, kind: str) -> Plan | None:
-    """What is said to a request of this kind (an answer of `request.kind`) in place of what a small language
+    """What is said to a request of this kind (an answer of `request.kind`, "" for none) in place of what a small language
     model would make up; None where its reply is as good as any."""
     spoken = tongue(plain(text))
     name = spoken if spoken in NAMES else "en"
+    if "?" not in text and kind in ("", "question", "correction"):
+        low = fold(text).strip(" .!¡")
+        kind = "note" if re.fullmatch(_TABLE[name]["states"], low) else kind
     said = _TABLE[name]["instead"].get(kind)
     return Plan("chat", said=said, language=name) if said else None
 

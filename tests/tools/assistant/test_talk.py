@@ -154,3 +154,37 @@ def test_remember_that_keeps_what_was_said_before() -> None:
     assert not plan("remember that", NOW, Past("where is Anna?")).calls
     done = Past("louder", [("device", {"action": "volume", "delta": 10})])
     assert not plan("remember that", NOW, done).calls
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "answer"),
+    [
+        ("turn on the lights", "out_of_scope", "I cannot do that."),
+        ("mach das Licht in der Küche an", "out_of_scope", "Das kann ich nicht."),
+        ("my sister Anna moved to Lisbon in May", "question", "I heard you."),
+        ("Well, I had a long day", "", "I heard you."),
+        ("mein Sohn hat heute Geburtstag", "question", "Ich habe es gehört."),
+        ("mi hermana vive en Lisboa", "", "Te he oído."),
+        ("I feel sad today", "small_talk", "I am listening."),
+    ],
+)
+def test_what_a_small_model_would_make_up_is_answered_honestly(
+    text: str, kind: str, answer: str
+) -> None:
+    found = talk.instead(text, kind)
+    assert found and found.said.startswith(answer) and not found.calls
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("why is the sky blue", "chat"),
+        ("where does my sister live?", "question"),
+        ("my sister lives where?", "question"),
+        ("I want to know how bees fly", "question"),
+        ("write a poem about my cat", "chat"),
+        ("the meeting was boring", ""),
+    ],
+)
+def test_what_a_model_can_word_is_left_to_it(text: str, kind: str) -> None:
+    assert talk.instead(text, kind) is None
