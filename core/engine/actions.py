@@ -27,7 +27,7 @@ from exo.core.protocol.codec import refused
 from exo.core.protocol.schema import ApprovalRequested, ApprovalResolved, Call, ToolResult
 from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context, Toolbox
-from exo.core.toolbox.workers import in_thread, within
+from exo.core.toolbox.workers import in_thread, standing, within
 
 Choice = Literal["allow", "deny", "allow_always"]
 KEEP_MS = 7 * 86_400_000  # answered ones are known this long, to tell "answered" from "unknown"
@@ -68,7 +68,8 @@ class Approvals:
         self._waiting[id_] = future, asked, turn, rules
         by = "interrupt"
         try:
-            await asyncio.wait({future}, timeout=self._timeout)
+            with standing():
+                await asyncio.wait({future}, timeout=self._timeout)
             by = "timeout"
         finally:
             if not future.done():
