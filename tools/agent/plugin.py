@@ -154,6 +154,7 @@ def register(ctx: PluginContext) -> None:
 def _row(held: Held) -> dict[str, Any]:
     package = held.package
     about = {"name": package.name, "description": package.description, "can": list(package.can)}
+    about |= {"code": package.code}
     return {**about, "state": held.state, "why": held.why, "by": held.by, "version": held.version}
 
 

@@ -261,6 +261,7 @@ class Shed:
             available=lambda: f"in quarantine: {held.why}" if held.state != "active" else "",
             timeout=0,
             needs=needs,
+            code=package.code,
         )
         try:
             self._core.tools.register(spec)
