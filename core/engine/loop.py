@@ -305,7 +305,7 @@ class Loop:
         turn, language = (by.id, by.language) if by else ("", "en")
         key = f"{turn or new_id()}:{call.id}"
         put = self._sessions.outbox.put
-        context = self._context_of(session, call, language)
+        context = self._context_of(session, call, language, turn)
         verdict = fault or await self._actions.judge(call, context)
         facts = {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
         facts |= {} if isinstance(verdict, str) else verdict.record()
@@ -326,7 +326,7 @@ class Loop:
                 add(session, schema.ToolCompleted(call.id, result.ok, result.text, spent))
         return result
 
-    def _context_of(self, session: str, call: Call, language: str) -> Context:
+    def _context_of(self, session: str, call: Call, language: str, turn: str) -> Context:
         """What a call works with. Output may come from the worker thread of the tool."""
         loop = asyncio.get_running_loop()
 
@@ -340,7 +340,8 @@ class Loop:
 
         cwd = self._sessions.cwd(session)
         toolsets = self._sessions.toolsets(session)
-        return Context(session, cwd, emit, self._results, self._closed, toolsets, language)
+        more = (self._results, self._closed, toolsets, language, turn)
+        return Context(session, cwd, emit, *more)
 
     def _steer(self, turn: Turn) -> None:
         """Slip in what the person sent meanwhile with mode `steer`."""

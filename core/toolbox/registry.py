@@ -36,6 +36,7 @@ class Context:
     closed: tuple[Path, ...] = ()
     toolsets: frozenset[str] | None = None
     language: str = "en"  # of the answer
+    turn: str = ""
     stop: threading.Event = field(default_factory=threading.Event)
 
 
