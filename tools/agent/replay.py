@@ -133,9 +133,12 @@ class Records:
                 size = os.fstat(handle).st_size
             finally:
                 os.close(handle)
-            lines = _lines(path)
+            lines, kept = _lines(path), list[bytes]()
             if size > FULL or len(lines) > 2 * KEPT:
-                write_atomic(path, b"\n".join(lines[-KEPT:]))
+                left = FULL // 2
+                while lines and (left := left - len(lines[-1])) >= 0 and len(kept) < KEPT:
+                    kept.append(lines.pop())
+                write_atomic(path, b"\n".join(reversed(kept)))
 
     def read(self, name: str, last: int = KEPT) -> tuple[list[Recorded], int]:
         """The last calls, the newest last, and how many lines could not be read."""
@@ -224,9 +227,10 @@ def _verdict(row: Recorded, result: Result, answers: Answers) -> tuple[str, str,
 
 
 def _said(end: Recorded | Result) -> str:
-    """What a call gave, in words."""
+    """What a call gave, in words; the lines of the code that an error went through are no part of it."""
     value = json.dumps(end.value, ensure_ascii=False, sort_keys=True)
-    return f"{end.out}{value}" if end.ok else f"{end.out}error: {end.error}"
+    printed = end.out.partition("Traceback (most recent call last)")[0]
+    return f"{end.out}{value}" if end.ok else f"{printed}error: {end.error}"
 
 
 def _apart(was: str, now: str) -> tuple[str, str]:
