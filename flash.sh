@@ -566,7 +566,7 @@ check() { # check NAME COMMAND...
 }
 
 run_tests() {
-  local slow=() broken=()
+  local slow=() broken=() spread=()
   if [[ ${1:-} == --slow ]]; then
     slow=(-m "slow or not slow")
     shift
@@ -577,8 +577,10 @@ run_tests() {
     check "ruff check" "$venv/bin/ruff" check --no-fix .
     check "ruff format" "$venv/bin/ruff" format --check .
     check mypy "$venv/bin/mypy" -p exo.core -p exo.models -p exo.board -p exo.device -p exo.tools
+    # a third of the tests' time is waiting: one process more than there are cores, a file at a time
+    spread=(-n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder)
   fi
-  check pytest "$python" -P -m pytest "${slow[@]}" "$@"
+  check pytest "$python" -P -m pytest "${spread[@]}" "${slow[@]}" "$@"
   if ((${#broken[@]})); then fail "not green: ${broken[*]}"; fi
 }
 

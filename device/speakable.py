@@ -478,6 +478,7 @@ def _signs(text: str, signs: _Words) -> str:
     text = re.sub(r"(?<=\s)=(?=\s)", signs.equals, text)
     text = re.sub(r"(?<=\s)\+(?=\s)", signs.plus, text)
     text = re.sub(r"(?<=\w)\s?\*\s?(?=\w)", f" {signs.times} ", text)
+    text = re.sub(r"(?<=\s)−(?=\s)", signs.minus, text)
     return "".join(" " if _silent(char) else char for char in text)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import termios
 import threading
@@ -417,7 +416,7 @@ class Terminal:
 
     def _draw(self) -> None:
         """Write the rows that changed."""
-        columns, lines = shutil.get_terminal_size()
+        columns, lines = os.get_terminal_size(1)  # COLUMNS of a shell would not follow the window
         picture = cells(self.panel.frame, self._braille)
         wide = len(picture[0]) + 6
         if self.panel.colours and self._braille:

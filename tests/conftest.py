@@ -3,19 +3,23 @@ but loopback, and no process that outlives the module that started it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
 import signal
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
+from exo.core.services import Supervisor
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "PYTEST_RUN_MARK"  # environment variable by which the processes of this run are known
@@ -46,6 +50,40 @@ def short_folder() -> Iterator[Path]:
 def home(short_folder: Path) -> Home:
     """A fresh home with its folders made."""
     return Home(short_folder / "h").make()
+
+
+@pytest.fixture(scope="module")
+def exo(tmp_path_factory: Any) -> Iterator[Home]:
+    """A running Exo with scripted models; its home."""
+    found = Home(tmp_path_factory.mktemp("exo") / "h").make()
+    with Supervisor(found, ["exod", "models"], {"models": ("--fake",)}) as services:
+        services.wait_ready()
+        yield found
+
+
+@pytest.fixture(scope="session")
+def console_at() -> Any:
+    """exo-console on a port: `with console_at(home, port, clock?, pin?) as console`."""
+
+    @contextlib.contextmanager
+    def serve(home: Home, port: str, clock: Any = None, pin: Any = None) -> Iterator[Any]:
+        from exo.device.console import Console
+        from exo.device.pin import Pin
+
+        clock = clock or SystemClock()
+        console = Console(port, home, pin or Pin(home.state / "pin", clock), clock)
+        stop = threading.Event()
+        thread = threading.Thread(target=console.run, args=(stop,))
+        thread.start()
+        try:
+            yield console
+        finally:
+            stop.set()
+            console.wake()
+            thread.join(10)
+            assert not thread.is_alive()
+
+    return serve
 
 
 @pytest.fixture(autouse=True)

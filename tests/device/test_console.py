@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import select
-import threading
 import time
 import tty
 from pathlib import Path
@@ -19,9 +18,7 @@ from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
 from exo.core.base.frames import TEXT, Reader, frame
 from exo.core.base.home import Home
-from exo.core.services import Supervisor
 from exo.device import console as module
-from exo.device.console import Console
 from exo.device.console_link import Answers
 from exo.device.pin import Pin
 
@@ -137,14 +134,9 @@ class Program:
         return self.pump(lambda: next((r for r in self.said if r.get("id") == id_), None))
 
 
-@pytest.fixture(scope="module")
-def exo(tmp_path_factory):
-    """A running Exo with scripted models; its home."""
-    home = Home(tmp_path_factory.mktemp("exo") / "h").make()
-    Pin(home.state / "pin", SystemClock()).change(PIN)
-    with Supervisor(home, ["exod", "models"], {"models": ("--fake",)}) as services:
-        services.wait_ready()
-        yield home
+@pytest.fixture(scope="module", autouse=True)
+def _pin(exo):
+    Pin(exo.state / "pin", SystemClock()).change(PIN)
 
 
 class Shifted(SystemClock):
@@ -161,21 +153,6 @@ def clock():
     return Shifted()
 
 
-@contextlib.contextmanager
-def running(home, port, clock, pin=None):
-    pin = pin or Pin(home.state / "pin", clock)
-    console, stop = Console(port, home, pin, clock), threading.Event()
-    thread = threading.Thread(target=console.run, args=(stop,))
-    thread.start()
-    try:
-        yield console
-    finally:
-        stop.set()
-        console.wake()
-        thread.join(10)
-        assert not thread.is_alive()
-
-
 @pytest.fixture
 def cable(tmp_path):
     made = Cable(tmp_path / "port")
@@ -184,9 +161,9 @@ def cable(tmp_path):
 
 
 @pytest.fixture
-def console(exo, cable, clock):
+def console(exo, cable, clock, console_at):
     Pin(exo.state / "pin", clock).change(PIN)
-    with running(exo, cable.port, clock) as made:
+    with console_at(exo, cable.port, clock) as made:
         yield made
 
 
@@ -244,9 +221,9 @@ def test_three_wrong_pins_cost_time(console, exo, cable, clock):
     cable.until("Unlocked")
 
 
-def test_without_a_pin_nobody_is_let_in(exo, cable, clock, short_folder):
+def test_without_a_pin_nobody_is_let_in(exo, cable, clock, short_folder, console_at):
     home = Home(short_folder / "none").make()
-    with running(home, cable.port, clock):
+    with console_at(home, cable.port, clock):
         cable.send("\r")
         cable.until("No PIN is set")
         cable.send("\r1234\r\r")
@@ -275,11 +252,11 @@ def test_lock_and_hanging_up_lock(console, cable):
     assert "said" not in cable.until("PIN: ")
 
 
-def test_a_carrier_that_is_lost_locks(exo, cable, clock, monkeypatch):
+def test_a_carrier_that_is_lost_locks(exo, cable, clock, monkeypatch, console_at):
     held = [True]
     monkeypatch.setattr(module, "carrier", lambda handle: held[0])
     Pin(exo.state / "pin", clock).change(PIN)
-    with running(exo, cable.port, clock) as console:
+    with console_at(exo, cable.port, clock) as console:
         unlock(cable)
         held[0] = False
         clock.ahead += 3
@@ -321,9 +298,9 @@ def test_what_was_asked_before_is_asked_again(console, exo, cable):
     cable.until("> ")
 
 
-def test_at_9600_baud_a_person_reads_the_same(exo, tmp_path, clock):
+def test_at_9600_baud_a_person_reads_the_same(exo, tmp_path, clock, console_at):
     Pin(exo.state / "pin", clock).change(PIN)
-    with FakeCable(tmp_path) as line, running(exo, line.device, clock):
+    with FakeCable(tmp_path) as line, console_at(exo, line.device, clock):
         line.baud = 9600
         handle = os.open(line.host, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         seen, end = b"", time.monotonic() + PATIENCE
@@ -519,9 +496,9 @@ def test_logs_come_when_they_are_asked_for(console, exo, cable):
     assert lines == [{"log": "test", "text": "a line of the log"}]
 
 
-def test_a_port_that_comes_late_is_found(exo, tmp_path, clock):
+def test_a_port_that_comes_late_is_found(exo, tmp_path, clock, console_at):
     port = tmp_path / "late"
-    with running(exo, port, clock):
+    with console_at(exo, port, clock):
         time.sleep(0.3)
         cable = Cable(port)
         unlock(cable)

@@ -264,7 +264,7 @@ press back
 press down
 press ok
 wait due 5
-expect tea.*4:|4:.*tea
+expect tea.*[45]:|[45]:.*tea
 press ok
 wait confirm 5
 expect Cancel it.*tea

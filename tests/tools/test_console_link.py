@@ -25,7 +25,6 @@ from exo.core.base.errors import ProtocolError, ServiceError
 from exo.core.base.files import read_pid
 from exo.core.base.home import Home
 from exo.core.services import Supervisor
-from exo.device.console import Console
 from exo.device.pin import Pin
 from exo.tools.console import find, open_serial
 from exo.tools.link import Link
@@ -34,36 +33,12 @@ PIN = "2468"
 PATIENCE = 120.0
 
 
-@pytest.fixture(scope="module")
-def exo(tmp_path_factory):
-    """A running Exo with scripted models; its home."""
-    home = Home(tmp_path_factory.mktemp("exo") / "h").make()
-    with Supervisor(home, ["exod", "models"], {"models": ("--fake",)}) as services:
-        services.wait_ready()
-        yield home
-
-
 @pytest.fixture
-def cable(exo, tmp_path):
+def cable(exo, tmp_path, console_at):
     """A cable with exo-console at its end."""
     Pin(exo.state / "pin", SystemClock()).change(PIN)
-    with FakeCable(tmp_path) as made, serving(exo, made.device):
+    with FakeCable(tmp_path) as made, console_at(exo, made.device):
         yield made
-
-
-@contextlib.contextmanager
-def serving(home, port):
-    clock, stop = SystemClock(), threading.Event()
-    console = Console(port, home, Pin(home.state / "pin", clock), clock)
-    thread = threading.Thread(target=console.run, args=(stop,))
-    thread.start()
-    try:
-        yield console
-    finally:
-        stop.set()
-        console.wake()
-        thread.join(10)
-        assert not thread.is_alive()
 
 
 @contextlib.contextmanager
@@ -209,18 +184,18 @@ def test_a_turn_at_9600_baud(exo, cable):
     same_as_the_record(exo, since, follower.seen)
 
 
-def test_the_console_starts_again_in_the_middle(exo, tmp_path):
+def test_the_console_starts_again_in_the_middle(exo, tmp_path, console_at):
     Pin(exo.state / "pin", SystemClock()).change(PIN)
     since = seq_of(exo)
     with FakeCable(tmp_path) as cable:
-        with serving(exo, cable.device):
+        with console_at(exo, cable.device):
             link = Link(lambda: open_serial(str(cable.host)), lambda why: PIN)
             link.start(30)
             follower = Follower(link, since)
             session = link.call("session.create")["session"]
         cable.pull()
         cable.plug()
-        with serving(exo, cable.device):
+        with console_at(exo, cable.device):
             turn = link.send(session, "still here?", retry=60.0)
             follower.until(ends(turn))
             follower.close()
@@ -228,12 +203,12 @@ def test_the_console_starts_again_in_the_middle(exo, tmp_path):
     same_as_the_record(exo, since, follower.seen)
 
 
-def test_exod_starts_again_in_the_middle(tmp_path):
+def test_exod_starts_again_in_the_middle(tmp_path, console_at):
     home = Home(tmp_path / "h").make()
     Pin(home.state / "pin", SystemClock()).change(PIN)
     with Supervisor(home, ["exod", "models"], {"models": ("--fake",)}) as services:
         services.wait_ready()
-        with FakeCable(tmp_path) as cable, serving(home, cable.device), linked(cable) as link:
+        with FakeCable(tmp_path) as cable, console_at(home, cable.device), linked(cable) as link:
             session = link.call("session.create")["session"]
             since = seq_of(home)
             follower = Follower(link, since)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import threading
 import time
 import zlib
 
@@ -12,9 +11,6 @@ import pytest
 from exo.board.fake_cable import FakeCable
 from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
-from exo.core.base.home import Home
-from exo.core.services import Supervisor
-from exo.device.console import Console
 from exo.device.mirror import Mirror, event_of
 from exo.device.pin import Pin
 from exo.tools.console import open_serial
@@ -28,15 +24,6 @@ from textual.widgets import Input, Static
 
 PATIENCE = 30.0
 SIZE = (140, 36)
-
-
-@pytest.fixture(scope="module")
-def exo(tmp_path_factory):
-    """A running Exo with scripted models; its home."""
-    home = Home(tmp_path_factory.mktemp("exo") / "h").make()
-    with Supervisor(home, ["exod", "models"], {"models": ("--fake",)}) as services:
-        services.wait_ready()
-        yield home
 
 
 @pytest.fixture
@@ -234,14 +221,9 @@ def test_the_picture_is_what_the_panel_shows():
     assert len(draw(body["data"], 32)[0]) == 32
 
 
-def test_the_same_client_at_the_end_of_a_cable(exo, tmp_path):
-    clock, stop = SystemClock(), threading.Event()
-    pin = Pin(exo.state / "pin", clock)
-    pin.change("2468")
-    with FakeCable(tmp_path) as cable:
-        end = Console(cable.device, exo, pin, clock)
-        thread = threading.Thread(target=end.run, args=(stop,))
-        thread.start()
+def test_the_same_client_at_the_end_of_a_cable(exo, tmp_path, console_at):
+    Pin(exo.state / "pin", SystemClock()).change("2468")
+    with FakeCable(tmp_path) as cable, console_at(exo, cable.device):
         mirror = Mirror(exo.state / "screen.sock")
         mirror.show(picture())
         link = Link(lambda: open_serial(str(cable.host)), lambda why: "2468")
@@ -268,9 +250,6 @@ def test_the_same_client_at_the_end_of_a_cable(exo, tmp_path):
         finally:
             link.close()
             mirror.close()
-            stop.set()
-            end.wake()
-            thread.join(10)
 
 
 def eval_event(line: bytes):

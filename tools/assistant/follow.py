@@ -22,7 +22,7 @@ _DONE = ("timer", "reminder", "remember", "forget")
 def follow(line: str, tongue: Language, now: datetime.datetime, past: Past) -> Plan | None:
     """The plan for `line` after `past`; None where it does not go on from it."""
     turn = _Turn(line.strip(" .!¿¡"), tongue, now, past)
-    return turn.answer() or turn.change() or turn.choose() or turn.also()
+    return turn.answer() or turn.change() or turn.keep() or turn.choose() or turn.also()
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,13 @@ class _Turn:
         if more and (call := self._again(done[-1], more["rest"])):
             return self._plan(call)
         return None
+
+    def keep(self) -> Plan | None:
+        """What was said before is to be remembered, if it was a statement."""
+        said = self.past.said.strip()
+        if self.past.calls or said.endswith("?") or not self._said("keep"):
+            return None
+        return self._plan(("remember", {"text": said}))
 
     def choose(self) -> Plan | None:
         """One of the lines that were answered."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from exo.core.engine.reader import Call, Kind, Past, Plan
+from exo.tools.assistant import talk
 from exo.tools.assistant.tongue import NAMES, Language, fold, language
 from exo.tools.assistant.when import When, parse
 
@@ -43,6 +44,8 @@ def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
     for name in NAMES if past else ():
         if past and (found := follow(line, language(name), now, past)):
             return found
+    if found := talk.answer(line):
+        return found
     asks = _QUESTION.search(fold(line)) or about_person(line, anybody=True)
     return Plan("question" if asks else "chat")
 

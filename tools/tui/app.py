@@ -152,7 +152,8 @@ class ExoApp(App[int]):
         self.post_message(Do(act))
 
     def on_do(self, message: Do) -> None:
-        message.act()
+        if self.query("#status"):  # an event may come while the panes are already being taken down
+            message.act()
 
     # ---- Out (called in any thread) --------------------------------------------------------------
 

@@ -1100,4 +1100,5 @@ def test_an_early_hour_of_another_day_is_one_of_its_afternoon() -> None:
 @pytest.mark.parametrize("said", LOOKALIKES)
 def test_what_only_looks_like_an_order_runs_nothing(said: str) -> None:
     found = plan(said, NOW)
-    assert not found.calls and not found.said
+    # a courtesy ("good night") may be answered, as talk
+    assert not found.calls and (not found.said or found.kind == "chat")

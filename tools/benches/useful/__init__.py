@@ -105,7 +105,8 @@ def judge(row: dict[str, Any]) -> tuple[str, bool]:
     made = plan(row["text"], NOW)
     shown = f"{made.calls}{made.said}" or made.kind
     if row["tool"] == "":
-        return shown, not made.calls and not made.said
+        # a courtesy is answered as talk; asking back is the beginning of an order
+        return shown, not made.calls and (not made.said or made.kind == "chat")
     if row["tool"] == "recall":
         asked = made.calls[0][1].get("query", "") if made.calls else row["text"]
         # every question that is no command is put to recall before any model

@@ -1,0 +1,63 @@
+"""What is answered the same whoever asks: courtesies, what this device is and can do, sums; and what is said
+instead of the reply of a small language model where it would make something up. Pure; the words are data
+(talk.toml).
+
+Invariant: a sentence is answered here only as a whole; a part that is not understood leaves it to the others."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from exo.core.engine.reader import Plan
+from exo.core.retrieve.words import plain, tongue
+from exo.tools.assistant import sums
+from exo.tools.assistant.tongue import NAMES, fold
+
+_TABLE: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("talk.toml").read_text(encoding="utf-8")
+)
+
+
+def answer(line: str) -> Plan | None:
+    """The plan for a sentence that is answered the same every time; None for any other."""
+    low = fold(line).strip(" .!?,¿¡")
+    for name in NAMES:
+        around = _TABLE[name]["around"]
+        bare = re.sub(rf"^(?:{around}[ ,]+)+|(?:[ ,]+{around})+$", "", low)
+        for form, said in _forms(name):
+            if form.fullmatch(bare):
+                return Plan("chat", said=said, language=name)
+        asked = re.fullmatch(_TABLE[name]["how"], bare)
+        if asked and (said := _topic(name, asked["how"])):
+            return Plan("chat", said=said, language=name)
+        if said := sums.answer(bare, name, _TABLE[name]["sums"]):
+            return Plan("chat", said=said, language=name)
+    return None
+
+
+def instead(text: str, kind: str) -> Plan | None:
+    """What is said to a request of this kind (an answer of `request.kind`) in place of what a small language
+    model would make up; None where its reply is as good as any."""
+    spoken = tongue(plain(text))
+    name = spoken if spoken in NAMES else "en"
+    said = _TABLE[name]["instead"].get(kind)
+    return Plan("chat", said=said, language=name) if said else None
+
+
+@lru_cache
+def _forms(name: str) -> list[tuple[re.Pattern[str], str]]:
+    rows = _TABLE[name]["talk"]
+    return [(re.compile(form), row["answer"]) for row in rows for form in row["said"]]
+
+
+def _topic(name: str, words: str) -> str:
+    """How to say what `words` ask for, "" for what is nobody's topic or has more to it."""
+    for form, said in _TABLE[name]["topics"].values():
+        left = re.sub(rf"\b(?:{form})\b", " ", words)
+        if left != words and not re.sub(rf"\b(?:{_TABLE[name]['filler']})\b", "", left).strip():
+            return str(said)
+    return ""
