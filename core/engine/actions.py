@@ -27,7 +27,7 @@ from exo.core.protocol.codec import refused
 from exo.core.protocol.schema import ApprovalRequested, ApprovalResolved, Call, ToolResult
 from exo.core.server.hub import Hub
 from exo.core.toolbox.registry import Context, Toolbox
-from exo.core.toolbox.workers import in_thread, within
+from exo.core.toolbox.workers import in_thread, standing, within
 
 Choice = Literal["allow", "deny", "allow_always"]
 KEEP_MS = 7 * 86_400_000  # answered ones are known this long, to tell "answered" from "unknown"
@@ -68,7 +68,8 @@ class Approvals:
         self._waiting[id_] = future, asked, turn, rules
         by = "interrupt"
         try:
-            await asyncio.wait({future}, timeout=self._timeout)
+            with standing():
+                await asyncio.wait({future}, timeout=self._timeout)
             by = "timeout"
         finally:
             if not future.done():
@@ -160,8 +161,9 @@ class Actions:
         """What the gate says of a call, or why it cannot be made at all."""
         if fault := self.tools.fault(call, context):
             return fault
-        risk, needs, gate = self.tools.risk(call), self.tools.needs(call.tool), self._gate
-        act = Act(call.tool, call.args, str(context.cwd), risk, needs)
+        spec, risk, gate = self.tools.get(call.tool), self.tools.risk(call), self._gate
+        assert spec is not None
+        act = Act(call.tool, call.args, str(context.cwd), risk, spec.needs, spec.code)
         try:
             act.digest  # noqa: B018
         except (RecursionError, ValueError) as error:
@@ -221,6 +223,8 @@ class Actions:
             if choice == "deny":
                 how = "nobody answered the question in time"
                 return f"not done: {how if by == 'timeout' else 'the person said no'}"
-        if wants and not approvals.take(request, verdict.act.digest):
+        spec, act = self.tools.get(verdict.act.tool), verdict.act
+        changed = spec is not None and spec.code != act.code  # while a person was asked
+        if changed or wants and not approvals.take(request, act.digest):
             return "not done: it is no longer the call that was approved"
         return ""

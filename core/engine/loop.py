@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -329,7 +329,7 @@ class Loop:
         turn, language = (by.id, by.language) if by else ("", "en")
         key = f"{turn or new_id()}:{call.id}"
         put = self._sessions.outbox.put
-        context = replace(self._context_of(session, call, language), turn=turn)
+        context = self._context_of(session, call, language, turn)
         verdict = fault or await self._actions.judge(call, context)
         facts = wrote | {"tool": call.tool, "args": json.dumps(call.args, ensure_ascii=False)}
         facts |= {} if isinstance(verdict, str) else verdict.record()
@@ -350,7 +350,7 @@ class Loop:
                 add(session, schema.ToolCompleted(call.id, result.ok, result.text, spent))
         return result
 
-    def _context_of(self, session: str, call: Call, language: str) -> Context:
+    def _context_of(self, session: str, call: Call, language: str, turn: str) -> Context:
         """What a call works with. Output may come from the worker thread of the tool."""
         loop = asyncio.get_running_loop()
 
@@ -364,7 +364,8 @@ class Loop:
 
         cwd = self._sessions.cwd(session)
         toolsets = self._sessions.toolsets(session)
-        return Context(session, cwd, emit, self._results, self._closed, toolsets, language)
+        more = (self._results, self._closed, toolsets, language, turn)
+        return Context(session, cwd, emit, *more)
 
     def _steer(self, turn: Turn) -> None:
         """Slip in what the person sent meanwhile with mode `steer`."""

@@ -143,14 +143,24 @@ class Sessions:
         if missing := self.unanswered(session):
             self.say(add, session, turn, missing)
             for each in missing.results or []:
-                key, how = f"{turn}:{each.call}:outcome", {"ok": False, "text": each.text}
+                key, how = f"{turn}:{each.call}:outcome", {"ok": each.ok, "text": each.text}
                 self.outbox.put("outcome", key, session, turn, call=each.call, **how)
 
     def unanswered(self, session: str) -> Message | None:
-        """See the function of that name; reads the last message alone."""
+        """See the function of that name; reads the last message alone. A call whose end was told of has its
+        result: it was made, and nobody should make it again."""
         query = "SELECT data FROM messages WHERE session = ? ORDER BY n DESC LIMIT 1"
         rows = self._database.rows(query, session)
-        return unanswered([read_message(row[0]) for row in rows])
+        if missing := unanswered([read_message(row[0]) for row in rows]):
+            told = (
+                "SELECT data FROM events WHERE session = ?"
+                " AND json_extract(data, '$.type') = 'tool.completed'"
+            )
+            ends = [json.loads(data)["body"] for (data,) in self._database.rows(told, session)]
+            known = {end["call"]: ToolResult(end["call"], end["ok"], end["text"]) for end in ends}
+            results = [known.get(each.call, each) for each in missing.results or []]
+            missing = replace(missing, results=results)
+        return missing
 
     def sent(self, session: str, message: str) -> str:
         """The turn of a message of the person that was accepted already (and maybe undone since), ""

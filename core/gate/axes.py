@@ -46,18 +46,20 @@ class Axes:
 
 @dataclass(frozen=True)
 class Act:
-    """A call as it would run; `risk` and `needs` are what its tool says of itself."""
+    """A call as it would run; `risk` and `needs` are what its tool says of itself, `code` is the hash of a tool's
+    code where that may change."""
 
     tool: str
     args: dict[str, Any]
     cwd: str
     risk: Literal["low", "medium", "high", ""] = ""
     needs: str = ""
+    code: str = ""
 
     @property
     def digest(self) -> str:
         """sha256 of exactly what is shown and run: an approval holds for this and nothing else."""
-        whole = [self.tool, self.args, self.cwd]
+        whole = [self.tool, self.args, self.cwd, *filter(None, [self.code])]
         text = json.dumps(whole, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -37,7 +37,8 @@ class Verdict:
         """What the signed record of the call says of it."""
         names = ("outcome", "axes", "rule", "digest", "cents")
         facts = asdict(self)
-        return {name: facts[name] for name in names if facts[name] is not None}
+        code = {"code": self.act.code} if self.act.code else {}
+        return {name: facts[name] for name in names if facts[name] is not None} | code
 
 
 def decide(
@@ -86,11 +87,12 @@ def mark(rule: str) -> str:
 
 def _shape(act: Act, judgement: Judgement) -> str:
     """What an allow_always stands for: the same kinds of consequences in the same folder, or, where
-    something was not understood, the very same call."""
+    something was not understood, the very same call; in any case the same code."""
     if judgement.doubts or any(part.shape == "=" for part in judgement.parts):
         return f"{act.tool} = {act.digest}"
     rows = {part.shape for part in judgement.parts if part.changes}
-    return f"{act.tool}: {' | '.join(sorted(rows))} @ {act.cwd}"
+    code = f" # {act.code}" * bool(act.code)
+    return f"{act.tool}: {' | '.join(sorted(rows))} @ {act.cwd}{code}"
 
 
 def _part(part: Part, policy: Policy) -> tuple[str, str]:

@@ -191,9 +191,19 @@ def _file(home: Home) -> Path:
     return home.state / "forget.json"
 
 
+def _told(needles: Needles, line: str) -> bool:
+    """Whether a line of JSON says any of it, or is of one of the turns; one that cannot be read may be."""
+    try:
+        row = json.loads(line)
+        said = needles.hit(line) or any(map(needles.hit, leaves(row, told=True)))
+        return said or needles.meant(row)
+    except (ValueError, AttributeError, RecursionError):
+        return True
+
+
 def _erase_files(home: Home, needles: Needles) -> None:
-    """Notes and kept results go whole, histories and logs lose the lines, saved prefixes go all: a model's
-    state cannot be read line by line."""
+    """Notes and kept results go whole, histories, logs and records of calls lose the lines, saved prefixes go all:
+    a model's state cannot be read line by line."""
     corpus = home.store / "private" / "corpus"
     for path in (*corpus.rglob("*"), *(home.state / "results").rglob("*")):
         if path.is_file() and needles.hit(path.read_text(errors="replace")):
@@ -202,5 +212,8 @@ def _erase_files(home: Home, needles: Needles) -> None:
         if path.is_file() and needles.hit(text := path.read_text(errors="replace")):
             lines = text.splitlines(keepends=True)
             write_atomic(path, "".join(line for line in lines if not needles.hit(line)))
+    for path in (home.state / "replay").glob("*"):
+        lines = path.read_text(errors="replace").splitlines(keepends=True)
+        write_atomic(path, "".join(line for line in lines if not _told(needles, line)))
     for path in (home.cache / "prefix").glob("*"):
         path.unlink()

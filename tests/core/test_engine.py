@@ -430,3 +430,55 @@ def test_a_kill_after_any_commit_leaves_a_record_that_mends(
 
     run(first, ["a ", "b ", RawCall("c", "time", "{}")], ["c ", "d"])
     run(second, root=copy)
+
+
+def test_a_call_whose_end_was_told_of_is_not_made_again_after_a_kill(
+    run: Run, tmp_path: Any
+) -> None:
+    """Killed between two calls of one round: the first has its result, the second that it was interrupted, and what
+    counted once is not counted again when the conversation goes on."""
+    import shutil
+
+    from exo.core.router.model import RawCall
+    from exo.core.toolbox.registry import ToolSpec
+
+    copy, counted, waits = tmp_path / "copy", [], asyncio.Event()
+    nothing: dict[str, Any] = {"type": "object", "properties": {}}
+
+    def offer(bench: Any, last: Callable[..., Any]) -> None:
+        def count(context: Any) -> str:
+            counted.append(context.turn)
+            return f"counted {len(counted)}"
+
+        bench.engine.tools.register(ToolSpec("count", "Count.", nothing, count))
+        bench.engine.tools.register(ToolSpec("slow", "Take long.", nothing, last))
+
+    async def first(bench: Any) -> None:
+        async def slow(context: Any) -> str:
+            shutil.copytree(bench.home.root, copy, ignore=shutil.ignore_patterns("*.sock"))
+            waits.set()
+            return "done"
+
+        offer(bench, slow)
+        bench.model.replies = [[RawCall("a", "count", "{}"), RawCall("b", "slow", "{}")], ["ok"]]
+        turn = await bench.send(await bench.session(), "count it")
+        await waits.wait()
+        await bench.end_of(turn)
+        assert counted == [turn]
+
+    async def second(bench: Any) -> None:
+        offer(bench, lambda context: "done")
+        [info] = (await bench.call("session.list"))["sessions"]
+        results = [m["results"] for m in await bench.messages(info["id"]) if m["role"] == "tool"]
+        assert [(row["ok"], row["text"]) for row in results[0]] == [
+            (True, "counted 1"),
+            (False, "interrupted before completion"),
+        ]
+        [end] = bench.events("turn.completed")
+        assert end["body"]["error"]["code"] == "restarted"
+        await bench.ask(info["id"], "go on")
+        shown = [m.get("content") for m in bench.model.requests[-1].messages if m["role"] == "tool"]
+        assert shown == ["counted 1", "interrupted before completion"] and len(counted) == 1
+
+    run(first)
+    run(second, root=copy)

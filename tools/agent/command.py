@@ -28,6 +28,10 @@ VERBS: dict[str, tuple[str, dict[str, tuple[str, tuple[str, ...]]]]] = {
             "list": ("every tool, its state and why", ()),
             "show": ("one tool: source and history", ("NAME",)),
             "remove": ("let it go; its versions stay in the record", ("NAME",)),
+            "replay": (
+                "make its last calls again, with what was answered then and nothing else",
+                ("NAME",),
+            ),
         },
     ),
     "sandbox": (
@@ -75,6 +79,8 @@ def register(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
                 row.add_argument(argument.lower(), metavar=argument)
             if (name, verb) == ("sandbox", "run"):
                 row.add_argument("--args", default="{}", metavar="JSON", help="what run() is given")
+            if (name, verb) == ("tool", "replay"):
+                row.add_argument("--last", type=int, metavar="N", help="calls (default: all kept)")
             row.add_argument(
                 "--home", metavar="DIR", help="home folder (default: EXO_HOME, ~/.exo)"
             )
@@ -98,8 +104,8 @@ def run(options: argparse.Namespace) -> int:
 def _given(options: argparse.Namespace) -> dict[str, Any]:
     """What the command is asked."""
     given: dict[str, Any] = {"action": options.verb}
-    for key in ("name", "label", "id", "version"):
-        if hasattr(options, key):
+    for key in ("name", "label", "id", "version", "last"):
+        if getattr(options, key, None) is not None:
             given[key] = getattr(options, key)
     if (options.group, options.verb) == ("tool", "add"):
         from dataclasses import asdict
@@ -142,6 +148,13 @@ def _print(options: argparse.Namespace, answer: dict[str, Any]) -> None:
         print("none yet: what is built in holds")
     for name, hosts in answer.get("secrets", {}).items():
         print(visible(f"{name:24} {', '.join(hosts)}"))
+    for row in answer.get("calls", []):
+        args = json.dumps(row["args"], ensure_ascii=False)
+        ends = f": gave {row['was']}; now {row['now']}" if row["was"] or row["now"] else ""
+        print(visible(f"{_when(row['ts'])}  v{row['version']}  {row['verdict']:10} {args}{ends}"))
+    if options.verb == "replay":
+        odd = f"; {answer['unreadable']} could not be read" if answer["unreadable"] else ""
+        print(f"{len(answer['calls'])} calls made again{odd}")
     if options.verb == "diff":
         before, after = (str(answer[key] or "").splitlines() for key in ("before", "text"))
         lines = difflib.unified_diff(before, after, "before", "now", lineterm="")
@@ -168,6 +181,8 @@ def _print(options: argparse.Namespace, answer: dict[str, Any]) -> None:
     elif options.verb in ("add", "remove", "snapshot", "rewind"):
         told = answer.get("name") or answer.get("removed") or f"{answer.get('id', '')[:12]}"
         print(visible(f"{options.verb}: {told}"))
+        if answer.get("told"):
+            print("\n".join(map(visible, answer["told"].splitlines())))
 
 
 def _run_file(home: Home, options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ schema says, imports that the sandbox has, capabilities that there are, and test
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import keyword
 import re
@@ -54,6 +55,11 @@ class Package:
     def text(self) -> str:
         """As it is kept."""
         return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
+
+    @property
+    def code(self) -> str:
+        """sha256 of it: an approval or a grant holds for this code alone."""
+        return hashlib.sha256(self.text().encode()).hexdigest()
 
 
 def read_package(text: str) -> Package:

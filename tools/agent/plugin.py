@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 import json
 import re
+from dataclasses import asdict
 from typing import Any
 
 from exo.core.base.errors import ExoError, SettingError
@@ -18,6 +19,7 @@ from exo.core.plugins import Context, PluginContext, ToolSpec
 from exo.core.sandbox.host import Sandbox
 from exo.core.substrate.artifacts import Artifacts, Version
 from exo.tools.agent.package import made, read_package
+from exo.tools.agent.replay import KEPT, Records
 from exo.tools.agent.shed import PREFIX, Held, Shed
 from exo.tools.agent.workspace import Workspace
 from exo.tools.guest import library
@@ -52,7 +54,8 @@ def register(ctx: PluginContext) -> None:
     home, clock, record = Home(ctx.home), core.clock, core.memory
     workspace = Workspace(home.state / "workspace", clock)
     box = Sandbox(home.cache / "sandbox", clock, library())
-    shed = Shed(core, box, workspace, core.as_of)
+    records = Records(home.state / "replay", core.secrets.hide if core.secrets else str)
+    shed = Shed(core, box, workspace, core.as_of, records)
 
     async def make_tool(context: Context, **given: Any) -> str:
         at = core.as_of(context.session)
@@ -60,10 +63,11 @@ def register(ctx: PluginContext) -> None:
         # a model writes as the artifacts tell it to: they are the code that wrote
         code = hashlib.sha256(canonical(held_then)).hexdigest()
         held = await shed.add(made(**given), "model", context.turn, code)
-        return f"The tool {held.package.name} is there (version {held.version}); call it now."
+        there = f"The tool {held.package.name} is there (version {held.version}); call it now."
+        return f"{there}\n{held.told}".strip()
 
     async def tool(args: dict[str, Any], session: str | None) -> dict[str, Any]:
-        """add {package}, list, show {name}, remove {name}."""
+        """add {package}, list, show {name}, remove {name}, replay {name, last}."""
         await shed.load()
         match args.get("action"):
             case "add":
@@ -79,7 +83,14 @@ def register(ctx: PluginContext) -> None:
             case "remove":
                 await shed.remove(str(args.get("name", "")), "person")
                 return {"removed": args.get("name")}
-        raise ExoError("exo tool", "there are add, list, show and remove")
+            case "replay":
+                name, last = str(args.get("name", "")), args.get("last", KEPT)
+                if type(last) is not int or not 0 < last <= KEPT:
+                    raise ExoError("exo tool replay", f"the last 1 to {KEPT} calls are wanted")
+                done, odd = await shed.replay(name, last)
+                calls = [asdict(row) for row in done]
+                return {"name": name, "calls": calls, "unreadable": odd}
+        raise ExoError("exo tool", "there are add, list, show, remove and replay")
 
     async def sandbox(args: dict[str, Any], session: str | None) -> dict[str, Any]:
         """snapshot {label}, list, rewind {id}."""
@@ -173,7 +184,7 @@ def register(ctx: PluginContext) -> None:
         "make_tool", " ".join(MAKE.split()), PARAMETERS, make_tool, "medium", "agent", timeout=60
     )
     ctx.register_tool(spec)
-    ctx.register_command("tool", tool, "Agent tools: add, list, show, remove.")
+    ctx.register_command("tool", tool, "Agent tools: add, list, show, remove, replay.")
     ctx.register_command("sandbox", sandbox, "The space of agent tools: snapshot, list, rewind.")
     about = "Prompts, texts of tools, context settings and thresholds, in versions."
     ctx.register_command("artifact", artifact, about)
@@ -183,8 +194,17 @@ def register(ctx: PluginContext) -> None:
 
 def _row(held: Held) -> dict[str, Any]:
     package = held.package
-    about = {"name": package.name, "description": package.description, "can": list(package.can)}
-    return {**about, "state": held.state, "why": held.why, "by": held.by, "version": held.version}
+    return {
+        "name": package.name,
+        "description": package.description,
+        "can": list(package.can),
+        "code": package.code,
+        "state": held.state,
+        "why": held.why,
+        "by": held.by,
+        "version": held.version,
+        "told": held.told,
+    }
 
 
 def _history(versions: list[Version]) -> list[dict[str, Any]]:

