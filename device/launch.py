@@ -40,7 +40,7 @@ class Services:
         self._home.make()
         reading, self._lifeline = os.pipe()
         environ = os.environ | {VARIABLE: str(reading)}
-        command = [sys.executable, "-m", "exo.core.services", "--home", str(self._home.root)]
+        command = [sys.executable, "-m", "exo.tools.supervisor", "--home", str(self._home.root)]
         environ |= {"EXO_MODELS_FAKE": "1"} if self._fake else {}
         try:
             with (self._home.logs / "supervisor.log").open("ab") as log:

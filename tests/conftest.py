@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
-from exo.core.services import Supervisor
+from exo.tools.supervisor import Supervisor
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "PYTEST_RUN_MARK"  # environment variable by which the processes of this run are known

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from exo.core.base.client import Client
 from exo.core.base.home import Home
-from exo.core.services import Supervisor
+from exo.tools.supervisor import Supervisor
 
 
 class Exo:

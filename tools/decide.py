@@ -161,7 +161,7 @@ def _here(home: Home) -> Ask:
 def models(home: Home) -> Iterator[None]:
     """exo-models, for as long as it is wanted: the one that runs, else one of our own. One that does not
     start is told of; decisions are then the safe ones."""
-    from exo.core.services import FAKE, Supervisor
+    from exo.tools.supervisor import FAKE, Supervisor
 
     if reachable(home.models_socket):
         yield

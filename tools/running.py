@@ -39,7 +39,7 @@ def connect(home: Home) -> Client:
             [
                 sys.executable,
                 "-m",
-                "exo.core.services",
+                "exo.tools.supervisor",
                 "--home",
                 str(home.root),
                 "--idle",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from exo.core.base.home import Home
-from exo.core.services import BY_NAME, run
+from exo.tools.supervisor import BY_NAME, run
 
 
 def serve(options: argparse.Namespace) -> int:

@@ -167,10 +167,19 @@ class Loop:
             turn.kind = "question" if found.kind == "question" else plan.kind
             if found.deep:
                 turn.recalled = await self._slots.recall(turn.session, query, found.deep)
-        answer, nothing = turn.recalled.answer, turn.recalled.nothing
-        if nothing and not self._mentioned(turn, query):
-            answer, turn.recalled = nothing, Remembered()
-        if answer and turn.kind == "question":
+        recalled = turn.recalled
+        answer = recalled.answer if turn.kind == "question" else ""
+        asks = found.kind == "question" or recalled.near and found.likely == "question"
+        if (
+            not answer
+            and recalled.nothing
+            and (recalled.ours or asks)
+            and not self._mentioned(turn, query)
+            # where a decision alone takes it for such a question, a larger model may find the answer in what is near
+            and (recalled.ours or not recalled.text or await self._small())
+        ):
+            answer, turn.recalled, turn.kind = recalled.nothing, Remembered(), "question"
+        if answer:
             self._store(turn, Message(new_id(), "assistant", answer))
             return "end"
         instead = reader.instead(turn.text, found.likely)

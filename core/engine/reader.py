@@ -15,6 +15,7 @@ from exo.core.protocol.schema import Message
 
 if TYPE_CHECKING:
     from exo.core.retrieve.candidates import Candidate
+    from exo.core.retrieve.pack import Hit
 
 Kind = Literal["command", "note", "question", "chat"]
 Call = tuple[str, dict[str, Any]]
@@ -70,6 +71,11 @@ class Reader:
     def concerns(self, query: str, found: Iterable[Candidate]) -> bool:
         """Whether a question that names no person is about this one's world all the same."""
         return False
+
+    def nothing(self, query: str, language: str, hits: Sequence[Hit]) -> tuple[str, bool]:
+        """The words that nothing answers `query`, in `language` ("": in that of the query), with what of `hits`
+        comes nearest; whether something does."""
+        return self.told(language, "nothing"), False
 
     def told(self, language: str, text: str, /, **facts: Any) -> str:
         """The text of an answer in this language."""

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Remembered:
     """What is remembered to a message: lines for the model, the ids they come from, and, where what is
-    known answers by itself, the answer; or, to a question about the person of which nothing is known, the
-    words that say so."""
+    known answers by itself, the answer; or the words that say that nothing is known, and what is `near`;
+    `ours`: it asks about the person."""
 
     text: str = ""
     ids: tuple[str, ...] = ()
     answer: str = ""
     nothing: str = ""
+    ours: bool = False
+    near: bool = False
 
 
 class MemoryProvider(Protocol):

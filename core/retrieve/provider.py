@@ -175,8 +175,9 @@ class Provider:
         if found.answer and name:
             quoted = reader.quoted(name, found.answer.text, found.answer.ts)
             return Remembered(found.block, (found.answer.id,), quoted)
+        nothing, near = reader.nothing(text, name, found.hits)
         block, ids = (found.block, ids) if found.hits and not found.abstain else ("", ())
-        return Remembered(block, ids, nothing=reader.told(name, "nothing") if name else "")
+        return Remembered(block, ids, nothing=nothing, ours=bool(name), near=near)
 
     def tools(self) -> list[ToolSpec]:
         offers = (self.tool_recall, self.tool_remember, self.tool_why, self.tool_forget)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exo.core import services
 from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
 from exo.core.base.home import Home
@@ -29,9 +28,10 @@ from exo.core.protocol.schema import Usage
 from exo.core.router.model import Done, ModelEvent, RawCall, Reasoning, Request, Text
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
-from exo.core.services import Supervisor
+from exo.tools import supervisor as services
 from exo.tools.assistant import plugin as assistant
 from exo.tools.clock import FakeClock
+from exo.tools.supervisor import Supervisor
 from exo.tools.tasks import plugin as tasks
 from exo.tools.tasks.plugin import schedule_of
 from exo.tools.tasks.scheduler import Scheduler

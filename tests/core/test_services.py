@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exo.core import services
 from exo.core.base.client import Client
 from exo.core.base.errors import ServiceError
 from exo.core.base.files import read_pid
 from exo.core.base.home import Home
 from exo.core.base.unix import get, reachable
-from exo.core.services import Supervisor
+from exo.tools import supervisor as services
+from exo.tools.supervisor import Supervisor
 
 FAKE = {"models": ("--fake",)}
 
@@ -40,14 +40,14 @@ def alive(pid: int) -> bool:
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start `python -m exo.core.services` on the home; killed at the end if it still runs."""
+    """Start `python -m exo.tools.supervisor` on the home; killed at the end if it still runs."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*words: str) -> subprocess.Popen[bytes]:
         command = [
             sys.executable,
             "-m",
-            "exo.core.services",
+            "exo.tools.supervisor",
             "--home",
             str(tmp_path / "home"),
             *words,

@@ -13,9 +13,9 @@ from exo.core.base.unix import post
 from exo.core.decide.question import MECHANISMS, per_million
 from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
-from exo.core.services import Supervisor
 from exo.models.catalog import Catalog
 from exo.tools.cli import main
+from exo.tools.supervisor import Supervisor
 
 KIND = MECHANISMS["request.kind"]
 GOODS = ("milk", "eggs", "flour", "coffee", "soap", "bulbs", "stamps", "paint", "rice", "tea")

@@ -20,8 +20,8 @@ import pytest
 from exo.core.base.client import Client
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
-from exo.core.services import Supervisor
 from exo.tools.attach import attach, paths
+from exo.tools.supervisor import Supervisor
 from exo.tools.transcript import Transcript, fold, visible
 
 PATIENCE = 60.0  # seconds

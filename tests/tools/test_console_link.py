@@ -24,10 +24,10 @@ from exo.core.base.clock import SystemClock
 from exo.core.base.errors import ProtocolError, ServiceError
 from exo.core.base.files import read_pid
 from exo.core.base.home import Home
-from exo.core.services import Supervisor
 from exo.device.pin import Pin
 from exo.tools.console import find, open_serial
 from exo.tools.link import Link
+from exo.tools.supervisor import Supervisor
 
 PIN = "2468"
 PATIENCE = 120.0

@@ -13,10 +13,10 @@ from exo.core.base.home import Home
 from exo.core.decide.calibration import FILE
 from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
-from exo.core.services import Supervisor
 from exo.tools.cli import main
 from exo.tools.clock import FakeClock
 from exo.tools.decisions import Label, labels, learn, temperatures
+from exo.tools.supervisor import Supervisor
 
 
 @pytest.fixture

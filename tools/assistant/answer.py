@@ -1,8 +1,8 @@
 """Which of what was found answers a question by itself. Pure. A score says that a belief and a question
 share words and meaning; whether it answers is told by what was asked for: a number, a time, a name.
 
-Invariant: a belief that does not hold every name of the question, or nothing of the asked kind, is no
-answer; of two that both hold, the newer one is."""
+Invariant: a belief that does not hold every name, weekday, month and ordinal of the question, or nothing of the
+asked kind, is no answer; of two that both hold, the newer one is."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from exo.core.retrieve.candidates import Candidate
 from exo.core.retrieve.document import TRUST
+from exo.core.retrieve.pack import Hit
 from exo.core.retrieve.words import plain, sought, tongue
 from exo.tools.assistant.tongue import Language, fold, language
 
@@ -27,6 +28,8 @@ _KINDS = (
     "name",
 )  # the first that is asked for counts
 QUOTED = 200  # characters of a note that is an answer by itself; a longer one is read by the model
+NEAREST = 0.35  # score of what is told where nothing answers
+TOLD = 2  # of those, at the most
 KNOWN = 0.5  # score at which a question is about the person's own world
 _NAME = re.compile(r"(?<![.!?] )(?<!^)(?<!\w)[A-ZÄÖÜÉÁÍÓÚÑ][\w-]+")
 # the first word of a sentence, where what follows makes it a name
@@ -43,6 +46,7 @@ def choose(query: str, found: Sequence[Candidate]) -> Candidate | None:
     # one word in common says little: then the belief must be of the person, as the question is
     alone = len(sought(query)) < 2 and re.search(rows["subject"], line)
     kinds = [kind for kind in _KINDS if re.search(rows[kind], line)]
+    times = _times(query)
     best = max((each.score for each in found), default=0.0)
     enough = LATELY if kinds and not now else ENOUGH
     if best < enough:
@@ -55,12 +59,29 @@ def choose(query: str, found: Sequence[Candidate]) -> Candidate | None:
         and _quotable(each)
         and each.document.trust in TRUST[2:]
         and wanted <= set(plain(each.document.body or each.document.summary))
+        and times <= _times(each.document.body)
         and all(_has(kind, each.document.body, query) for kind in kinds[:1])
         and (not alone or _has("own", each.document.body, query))
     ]
     if past or not fits:
         return fits[0] if fits else None
     return max(fits, key=lambda each: each.document.ts)
+
+
+def nothing(query: str, name: str, hits: Sequence[Hit]) -> tuple[str, bool]:
+    """(the words that nothing answers `query`, with what comes nearest; whether something does)."""
+    say = language(name or _spoken(query)).say
+    near = [
+        f"“{hit.text.strip()}”"
+        for hit in hits
+        if hit.score >= NEAREST
+        and hit.trust in TRUST[2:]
+        and 0 < len(hit.text.strip()) <= QUOTED
+        and "\n" not in hit.text.strip()
+    ][:TOLD]
+    if not near:
+        return say["nothing"], False
+    return say["nearest"].format(text=" ".join(near)), True
 
 
 def _quotable(each: Candidate) -> bool:
@@ -93,6 +114,17 @@ def names(text: str, asked: Language) -> set[str]:
     times = {*asked.tables["weekday"], *asked.tables["month"]}
     found = {word for each in _NAME.findall(text) for word in plain(each)}
     return {each for each in found if each not in times and each.removesuffix("s") not in times}
+
+
+def _times(text: str) -> set[tuple[str, float]]:
+    """The weekdays, months and ordinals that `text` names ("on Fridays", "the second one"); of the first and the
+    second harvest one is no answer to what is asked of the other."""
+    said = language(_spoken(text))
+    words = {
+        form for word in plain(text) if len(word) > 3 for form in (word, word.removesuffix("s"))
+    }
+    tables = ((name, said.tables[name]) for name in ("weekday", "month", "ordinal"))
+    return {(name, table[word]) for name, table in tables for word in words & {*table}}
 
 
 def _spoken(query: str) -> str:

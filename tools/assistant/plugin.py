@@ -11,6 +11,7 @@ from typing import Any
 from exo.core.engine.reader import Past, Plan, Reader
 from exo.core.plugins import PluginContext
 from exo.core.retrieve.candidates import Candidate
+from exo.core.retrieve.pack import Hit
 from exo.tools.assistant import answer, pick, rules, talk, tongue
 from exo.tools.assistant.commands import Commands
 from exo.tools.assistant.tools import Builtin
@@ -47,6 +48,9 @@ class Tongues(Reader):
 
     def concerns(self, query: str, found: Iterable[Candidate]) -> bool:
         return answer.concerns(query, found)
+
+    def nothing(self, query: str, language: str, hits: Sequence[Hit]) -> tuple[str, bool]:
+        return answer.nothing(query, language, hits)
 
     def told(self, language: str, text: str, /, **facts: Any) -> str:
         return tongue.told(language, text, **facts)

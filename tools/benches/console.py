@@ -19,10 +19,10 @@ from exo.board.fake_cable import FakeCable
 from exo.core.base.client import Client
 from exo.core.base.files import write_atomic
 from exo.core.base.home import Home
-from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
 from exo.tools.console import open_serial
 from exo.tools.link import Link
+from exo.tools.supervisor import Supervisor
 
 ROUNDS = 10
 PIN = "2468"

@@ -18,8 +18,8 @@ from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.base.unix import get, post
 from exo.core.decide.live import READ
-from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
+from exo.tools.supervisor import Supervisor
 
 Pick = Callable[[str, dict[str, str]], str]  # (state, options) -> the option chosen
 COUNTS = (2, 10, 77)

@@ -26,9 +26,9 @@ from exo.core.protocol.schema import Notice
 from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.http import Routes
 from exo.core.server.hub import Hub
-from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
 from exo.tools.benches.turn import InstantServer
+from exo.tools.supervisor import Supervisor
 
 SUBSCRIBERS = 20
 PACE = 200  # events a second of the paced run: about two fast models streaming at once

@@ -19,8 +19,8 @@ from exo.board.panels import DRIVERS
 from exo.board.profile import load
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
-from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
+from exo.tools.supervisor import Supervisor
 
 BOARDS = (
     "sim",

@@ -15,8 +15,8 @@ from exo.core.base.client import Client
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.base.unix import UnixConnection
-from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
+from exo.tools.supervisor import Supervisor
 from exo.tools.turns import run_turn
 
 TALK = (

@@ -20,9 +20,9 @@ from exo.core.context.tree import LEAF
 from exo.core.protocol.schema import Message
 from exo.core.router.model import Model
 from exo.core.router.router import Router
-from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
 from exo.tools.benches.planted import LENGTH, PLANTED, Planted, conversation
+from exo.tools.supervisor import Supervisor
 
 LEVELS = 3
 SOURCE = 1600  # tokens of conversation for one summary

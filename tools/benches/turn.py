@@ -16,8 +16,8 @@ from exo.core.base.client import Client
 from exo.core.base.home import Home
 from exo.core.base.httpd import HttpServer, Request, Response, json_response
 from exo.core.base.unix import UnixConnection
-from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
+from exo.tools.supervisor import Supervisor
 
 PAUSE = 0.1  # seconds between two turns: nobody speaks sooner, and what follows a turn is over
 

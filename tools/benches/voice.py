@@ -17,8 +17,8 @@ from pathlib import Path
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.base.unix import post
-from exo.core.services import Supervisor
 from exo.tools.bench import Figure, Say
+from exo.tools.supervisor import Supervisor
 
 QUESTION = "Please tell me something about the sea and its ships."  # 3.1 s at 160 words a minute
 SECONDS = 3.5  # length of the recording: people let go of a button a moment after the last word

@@ -24,7 +24,7 @@ from exo.core.engine.sessions import Sessions, open_database
 from exo.core.protocol.schema import Call, Message, ToolResult
 from exo.core.router.router import Router
 from exo.core.server.hub import Hub
-from exo.core.services import Supervisor
+from exo.tools.supervisor import Supervisor
 
 MESSAGES = int(os.environ.get("EXO_TEST_MESSAGES", "2000"))
 MODELLED = int(os.environ.get("EXO_TEST_MODELLED", "200"))

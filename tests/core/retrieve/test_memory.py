@@ -24,7 +24,7 @@ from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
 from exo.core.retrieve import forget as forgetting
 from exo.core.retrieve.memory import Memory
-from exo.core.services import Supervisor
+from exo.tools.supervisor import Supervisor
 
 SENTENCE = "the wumbelflax sleeps behind the trondquist boiler near quexmoor"
 RARE = ("wumbelflax", "trondquist", "quexmoor")

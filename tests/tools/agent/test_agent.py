@@ -69,7 +69,7 @@ class Exod:
         self.client = Client(home.exod_socket, timeout=60.0)
 
     def start(self) -> Client:
-        words = [sys.executable, "-m", "exo.core.services", "--home", str(self.home.root)]
+        words = [sys.executable, "-m", "exo.tools.supervisor", "--home", str(self.home.root)]
         env = {**os.environ, "EXO_MODELS_FAKE": "1"}
         self.process = subprocess.Popen(words, env=env)
         self.client.wait_ready(30)

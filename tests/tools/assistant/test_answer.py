@@ -9,8 +9,8 @@ from exo.core.base.client import Client
 from exo.core.base.home import Home
 from exo.core.retrieve.candidates import Candidate
 from exo.core.retrieve.document import Document
-from exo.core.services import Supervisor
 from exo.tools.assistant.answer import choose, concerns
+from exo.tools.supervisor import Supervisor
 
 
 def belief(text: str, score: float = 0.9, ts: int = 0) -> Candidate:
@@ -87,6 +87,19 @@ def test_what_is_about_a_known_world_is_told_from_what_is_about_the_wide_one() -
     assert not concerns("what is the capital of France?", known)
     assert not concerns("who invented the van?", known)
     assert not concerns("what is Elio's shoe size?", [belief("Elio begins school", 0.4)])
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("how many jars did the second harvest give?", "The first harvest gave nineteen jars"),
+        ("where do I swim on Fridays?", "I swim at the Tarn pool on Tuesdays"),
+        ("how much did the new gearbox cost?", "The van got a new gearbox for three days"),
+        ("how old was Ingrith when she died?", "Five years today since Ingrith died"),
+    ],
+)
+def test_another_time_or_another_kind_of_number_is_no_answer(text: str, kept: str) -> None:
+    assert choose(text, [belief(kept, 0.95)]) is None
 
 
 def turn(client: Client, session: str, text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from exo.core.base.client import Client
 from exo.core.base.home import Home, models_folder
-from exo.core.services import Supervisor
+from exo.tools.supervisor import Supervisor
 
 pytestmark = pytest.mark.skipif(
     not (models_folder() / "smollm2-135m").exists(), reason="needs the local model: exo models get"
@@ -53,3 +53,12 @@ def test_a_statement_is_kept_on_a_word(client: Client) -> None:
 def test_knowledge_is_the_models(client: Client) -> None:
     said, model = asked(client, "why is the sky blue?")
     assert model and "scatter" in said.lower()
+
+
+def test_where_nothing_answers_the_nearest_is_told_and_nothing_made_up(client: Client) -> None:
+    for text in ("I lent my good spade to Kit from plot nine", "My boiler was serviced in May"):
+        client.call("memory.query", verb="remember", args={"text": text})
+    said, model = asked(client, "who borrowed my spade?")
+    assert said.startswith("I have nothing that says just that.") and "to Kit" in said and not model
+    said, model = asked(client, "how often do I visit my dentist?")
+    assert "I have nothing" in said and not model

@@ -22,10 +22,10 @@ from exo.core.base.home import Home
 from exo.core.base.settings import Settings
 from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
-from exo.core.services import Supervisor
 from exo.tools.cli import main
 from exo.tools.clock import FakeClock
 from exo.tools.learning.plugin import IDLE, LEAST, Nightly
+from exo.tools.supervisor import Supervisor
 
 NOON = 1_700_049_600_000  # 2023-11-15 12:00 UTC
 HOUR = 3600.0

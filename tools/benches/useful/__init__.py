@@ -30,7 +30,6 @@ from exo.core.retrieve.memory import Memory
 from exo.core.router.model import Request, Text
 from exo.core.router.router import Router
 from exo.core.server.hub import Hub
-from exo.core.services import Supervisor
 from exo.tools.assistant import plugin as assistant
 from exo.tools.assistant.pick import pick
 from exo.tools.assistant.rules import plan
@@ -39,6 +38,7 @@ from exo.tools.assistant.tongue import NAMES, told
 from exo.tools.bench import Figure, Say, machine
 from exo.tools.benches.quality import MiniLM
 from exo.tools.clock import FakeClock
+from exo.tools.supervisor import Supervisor
 from exo.tools.tasks import plugin as tasks
 
 FOLDER = Path(__file__).parent
@@ -73,7 +73,8 @@ PASTED = (
 
 @dataclass
 class Reply:
-    """What one way said to one question: right, wrong or abstained."""
+    """What one way said to one question: right, wrong, mixed or abstained; `near`: it said that nothing says just that, and
+    the lines that it told as nearest hold the answer."""
 
     row: dict[str, Any]
     text: str
@@ -87,6 +88,8 @@ class Reply:
             return "abstained"
         answers = [*self.row["answers"], *self.row.get("answers_also", ())]
         right = any(each in low for each in answers)
+        if any(self.text.startswith(told(name, "nearest", text="").strip()) for name in NAMES):
+            return "near" if right and self.row["answerable"] else "abstained"
         mixed = any(each in low for each in self.row["wrong"])
         return "right" if right and not mixed else "mixed" if right else "wrong"
 
@@ -321,7 +324,7 @@ def figures(results: Results, part: str) -> dict[str, tuple[float, str]]:
         ours = [each for each in replies if each.row["part"] == part]
         aims = way == "product"
         for known, names in (
-            (True, ("right", "wrong", "mixed", "abstained")),
+            (True, ("right", "wrong", "mixed", "near", "abstained")),
             (False, ("wrong", "abstained")),
         ):
             of = [each for each in ours if each.row["answerable"] == known]
