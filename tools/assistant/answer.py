@@ -28,7 +28,8 @@ _KINDS = (
     "name",
 )  # the first that is asked for counts
 QUOTED = 200  # characters of a note that is an answer by itself; a longer one is read by the model
-NEAREST = 0.35  # score of what is told where nothing answers
+NEAREST = 0.3  # score of what is told where nothing answers: of what shares a word with the question
+MEANT = 0.45  # the same of what shares none
 TOLD = 2  # of those, at the most
 KNOWN = 0.5  # score at which a question is about the person's own world
 _NAME = re.compile(r"(?<![.!?] )(?<!^)(?<!\w)[A-ZÄÖÜÉÁÍÓÚÑ][\w-]+")
@@ -74,7 +75,7 @@ def nothing(query: str, name: str, hits: Sequence[Hit]) -> tuple[str, bool]:
     near = [
         f"“{hit.text.strip()}”"
         for hit in hits
-        if hit.score >= NEAREST
+        if hit.score >= (NEAREST if "bm25" in hit.found_by else MEANT)
         and hit.trust in TRUST[2:]
         and 0 < len(hit.text.strip()) <= QUOTED
         and "\n" not in hit.text.strip()
