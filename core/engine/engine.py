@@ -443,9 +443,9 @@ class Engine(Offers):
         found = self._registry.slots.get("reader")
         return found if isinstance(found, Reader) else Reader()
 
-    def before(self, session: str) -> Past | None:
-        """The turn before the present one that has a reply: one may have failed since."""
-        return past(self.sessions.messages(session), replied=True)
+    def before(self, session: str, replied: bool = False) -> Past | None:
+        """The turn before the present one, or the last one that has a reply: one may have failed since."""
+        return past(self.sessions.messages(session), replied)
 
     def undo_before(self, session: str) -> Past | None:
         """Take that turn back; returns it, None when there is none."""

@@ -149,7 +149,7 @@ class Channels:
 class Core:
     """What a plugin may use of the exod that it runs in: settings, clock, who holds which slot, the folder of notes, channels; the
     toolbox, for tools that come and go while it runs; `act(session, call, by=, code=)`, a call through gate and approvals, made by that code;
-    `before`, the last turn of a session that was answered, and `undo`, the one before the present one; `panel(session, action, data)`, a command to
+    `before(session, replied=)`, the turn before the present one or the last that was answered, and `undo` of the former; `panel(session, action, data)`, a command to
     the device; `as_of(session)`, the time (ms UTC) that a fork looks back to, else 0; `new_session(title)` and
     `deliver(session, text, key, ask, bell)` of Engine; the record (None where none is kept) and the secrets of the home."""
 
@@ -160,7 +160,7 @@ class Core:
     channels: Channels
     tools: Toolbox
     act: Callable[..., Awaitable[ToolResult]]
-    before: Callable[[str], Past | None]
+    before: Callable[..., Past | None]
     undo: Callable[[str], Past | None]
     panel: Callable[[str, str, dict[str, Any]], None]
     as_of: Callable[[str], int]

@@ -28,7 +28,9 @@ _KINDS = (
     "name",
 )  # the first that is asked for counts
 QUOTED = 200  # characters of a note that is an answer by itself; a longer one is read by the model
-NEAREST = 0.3  # score of what is told where nothing answers: of what shares a word with the question
+NEAREST = (
+    0.3  # score of what is told where nothing answers: of what shares a word with the question
+)
 MEANT = 0.45  # the same of what shares none
 TOLD = 2  # of those, at the most
 KNOWN = 0.5  # score at which a question is about the person's own world

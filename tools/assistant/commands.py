@@ -59,7 +59,7 @@ class Commands:
 
     async def repeat(self, context: Context) -> str:
         """Say the last answer again."""
-        before = self.core.before(context.session)
+        before = self.core.before(context.session, True)
         return before.reply if before and before.reply else told(context.language, "no_repeat")
 
     async def device(

@@ -24,6 +24,7 @@ _OWN_WORDS = (
 )  # what follows is kept as it was said, with its question mark
 
 
+_LIGHT = {"device", "undo", "stop", "repeat", "time", "timers", "add_time"}
 _QUESTION = re.compile(
     r"\?\s*$|^\W*(?:who|what|when|where|why|how|which|is|are|do|does|did|can|could|wer|was|wann|wo\w{0,4}|warum|wie"
     r"|welche[rs]?|que|quien|cuando|donde|como|cual)\b",
@@ -91,7 +92,29 @@ def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
             kind: Kind = row.get("kind", "command")
             return Plan(kind, [_call(row, found, line, tongue)], language=tongue.name)
     line = line[: len(asked)]
-    return _timer(line, asked, tongue) or _reminder(line, asked, tongue, now)
+    return (
+        _timer(line, asked, tongue)
+        or _reminder(line, asked, tongue, now)
+        or _beside(line, tongue, now)
+    )
+
+
+def _beside(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
+    """An order of what can be taken back at once, with a reason before or behind it: "go to sleep, I won't need
+    you till lunch", "I can't see a thing, brighter please"."""
+    parts = re.split(r"[,;.!]+ ", line, maxsplit=1)
+    for said, reason in (parts, parts[::-1]) if len(parts) == 2 else ():
+        low = fold(reason).strip(" .!")
+        whole = "?" not in said and low and len(f"{said} {reason}".split()) > 3
+        if whole and re.fullmatch(tongue.data["polite"]["reason"], low):
+            found = command(said, tongue, now)
+            if (
+                said[:4].lower() == "what" and reason is parts[0]
+            ):  # "..., what now" asks for nothing
+                continue
+            if found and found.calls and {tool for tool, _ in found.calls} <= _LIGHT:
+                return found
+    return None
 
 
 def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language) -> Call:

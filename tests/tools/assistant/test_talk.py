@@ -188,3 +188,33 @@ def test_what_a_small_model_would_make_up_is_answered_honestly(
 )
 def test_what_a_model_can_word_is_left_to_it(text: str, kind: str) -> None:
     assert talk.instead(text, kind) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("go to sleep now, I won't be needing you till lunch", ("device", {"action": "sleep"})),
+        ("I can't see a thing, brighter please", ("device", {"action": "brightness", "delta": 10})),
+        ("louder, the kids are shouting", ("device", {"action": "volume", "delta": 10})),
+        ("schlaf jetzt, ich brauche dich nicht mehr", ("device", {"action": "sleep"})),
+        ("más alto, no te oigo", ("device", {"action": "volume", "delta": 10})),
+    ],
+)
+def test_an_order_may_have_its_reason_beside_it(text: str, call: tuple[str, object]) -> None:
+    assert plan(text, NOW).calls == [call]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "go to sleep, he said",
+        "louder, she shouted, I can't hear",
+        "remind me tomorrow, I have no time",
+        "i lost my luggage, what now",
+        "we went there, it was louder",
+        "the kids are shouting, is it louder?",
+        "remind me on saturday week at three to call Oona",
+    ],
+)
+def test_what_is_told_is_no_order_with_a_reason(text: str) -> None:
+    assert not [call for call in plan(text, NOW).calls if call[0] != "reminder" or "week" in text]

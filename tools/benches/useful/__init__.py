@@ -45,7 +45,9 @@ FOLDER = Path(__file__).parent
 REPORT = FOLDER / "REPORT.md"
 NOW = datetime.datetime(2026, 3, 4, 10, 20, tzinfo=datetime.UTC)
 PARTS = ("dev", "held-out")
-FRESH = "fresh"  # another author's person, requests and questions, in a folder of that name
+# another author's person, requests and questions, in the folder fresh: those of even number were looked at after the
+# first run, of the others the figures alone
+FRESH = ("fresh", "fresh-seen")
 WAYS = {
     "product": "the whole product, each question in a session of its own",
     "no decisions": "the product without rules, answers from beliefs and abstaining: recall, then the model",
@@ -104,9 +106,13 @@ class Results:
 
 def rows(name: str, part: str = "") -> list[dict[str, Any]]:
     """The rows of a file, of a part; the notes of dev and held-out are the same."""
-    folder = FOLDER / FRESH if part == FRESH else FOLDER
+    folder = FOLDER / FRESH[0] if part in FRESH else FOLDER
     lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if row.get("part", part) == part]
+    found = [json.loads(line) for line in lines]
+    for row in found if part in FRESH else ():
+        if "part" in row:
+            row["part"] = FRESH[int(row["id"].lstrip("xpq")) % 2 == 0]
+    return [row for row in found if row.get("part", part) == part]
 
 
 # ---- requests ------------------------------------------------------------------------------------------
@@ -351,14 +357,14 @@ def run(rounds: int, say: Say) -> Iterator[Figure]:
 
 
 def misses(results: Results) -> Iterator[str]:
-    """Every request and question of `dev` that did not come out right."""
+    """Every request and question that may be looked at and did not come out right."""
     for row, shown, ok, _ in results.requests:
-        if row["part"] == "dev" and not ok:
+        if row["part"] in ("dev", FRESH[1]) and not ok:
             yield f"{row['id']} {row['text']} -> {shown} (wanted {row['tool']} {row['args']})"
     for way, replies in results.replies.items():
         for each in replies:
             good = "right" if each.row["answerable"] else "abstained"
-            if each.row["part"] == "dev" and each.verdict != good:
+            if each.row["part"] in ("dev", FRESH[1]) and each.verdict != good:
                 yield f"{way}: {each.verdict}: {each.row['text']} -> {each.text[:150]!r}"
 
 
@@ -377,12 +383,12 @@ def report(results: Results) -> str:
 
 def main(arguments: list[str]) -> int:
     parts = tuple(each for each in PARTS if each in arguments) or PARTS
-    parts = (FRESH,) if FRESH in arguments else parts
+    parts = FRESH if FRESH[0] in arguments else parts
     wanted = tuple(way for way in WAYS if way in arguments) or tuple(WAYS)
     results = measure(lambda text: print(text, file=sys.stderr), parts, wanted)
     for part in parts:
         for name, (value, aim) in figures(results, part).items():
-            print(f"{part:9} {name:45} {value:.3f} {aim}")
+            print(f"{part:10} {name:45} {value:.3f} {aim}")
     print("\n".join(misses(results)))
     if parts == PARTS and wanted == tuple(WAYS):
         text = REPORT.read_text() if REPORT.exists() else ""
