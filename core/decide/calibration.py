@@ -18,7 +18,8 @@ class Calibration:
     """Reads its file again when it is another one."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._path, self._seen = folder and folder / FILE, 0
+        self._path = folder and folder / FILE
+        self._seen = 0
         self._temperatures: dict[str, float] = {}
 
     def apply(self, provider: str, mechanism: str, raw: Mapping[str, float]) -> dict[str, float]:

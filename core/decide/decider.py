@@ -50,7 +50,9 @@ class Decider:
         """Answers to several questions about one state, each provider asked once. `ruled` are the rules'
         answers ("": they have none); `patience` seconds instead of the providers' own time-outs, where
         nobody waits for the answer: only then are slow providers asked. `about` goes into the record."""
-        ruled, begun, state = ruled or {}, time.monotonic(), state[:LONGEST]
+        ruled = ruled or {}
+        begun = time.monotonic()
+        state = state[:LONGEST]
         found: dict[str, Decision] = {}
         settings = await self._settings(about.get("session", ""))
         for each in mechanisms:

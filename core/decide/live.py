@@ -41,7 +41,8 @@ class Decisions:
     """`turn_of` is the turn that runs in a session, "" for none."""
 
     def __init__(self, decider: Decider, turn_of: Callable[[str], str]) -> None:
-        self._decider, self._turn_of = decider, turn_of
+        self._decider = decider
+        self._turn_of = turn_of
 
     def register(self, ctx: PluginContext) -> None:
         ctx.register_hook("pre_tool_call", self.pre_tool_call)

@@ -49,14 +49,18 @@ class Local:
 class Hosted:
     """A server of /v1/systemone: opt-in, and given the state without secrets."""
 
-    name, timeout, slow = "hosted", HOSTED, False
+    name = "hosted"
+    timeout = HOSTED
+    slow = False
 
     def __init__(self, url: str, key: str, model: str) -> None:
         """`key` names an environment variable, "" where the server wants none. Raises SettingError."""
         if not url:
             do = "name the server there, or take hosted out of decide.providers"
             raise SettingError("setting decide.url", "it is empty", do)
-        self._url, self._key, self._model = url.rstrip("/"), key, model
+        self._url = url.rstrip("/")
+        self._key = key
+        self._model = model
 
     async def ask(self, state: str, questions: Mapping[str, Mechanism], wait: float) -> Answers:
         import httpx

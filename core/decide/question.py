@@ -93,7 +93,8 @@ def per_million(sure: Mapping[str, float]) -> dict[str, int]:
 def asked(name: str, options: object = None) -> Mechanism:
     """The question of that name, or one of the moment: yes and no as `options` make it a yes-or-no question
     that its name words. Raises ExoError for what is none."""
-    what, known = f"decide {name[:40] or '(no name)'}", MECHANISMS.get(name)
+    what = f"decide {name[:40] or '(no name)'}"
+    known = MECHANISMS.get(name)
     if options is None or (known and options == dict.fromkeys(known.options, "")):
         if known:
             return known

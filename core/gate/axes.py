@@ -34,7 +34,8 @@ class Axes:
     @property
     def weight(self) -> int:
         """To tell which of several consequences a person should read first; 0 is harmless."""
-        undo, seen = REVERSIBILITY.index(self.reversibility), EXPOSURE.index(self.exposure)
+        undo = REVERSIBILITY.index(self.reversibility)
+        seen = EXPOSURE.index(self.exposure)
         return undo * 4 + seen * 5 + (self.cost != "none") * 16 + self.third_party * 2
 
     @property

@@ -68,7 +68,9 @@ def decide(
     outcome, rule = _strictest([*rows, *firm])
     grant = _shape(act, judgement) if outcome == "ask" and not firm and not axes.floor else ""
     if grant and mark(grant) in granted:
-        outcome, rule, grant = "log", "allowed in this session", ""
+        outcome = "log"
+        rule = "allowed in this session"
+        grant = ""
     line = summary(act, judgement, axes)
     return floor(Verdict(act, outcome, axes, line, rule, act.digest, grant, judgement.cents))
 

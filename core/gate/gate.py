@@ -37,7 +37,10 @@ class Gate:
         slots: Mapping[str, Any],
         careful: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._folder, self._clock, self._slots, self._careful = folder, clock, slots, careful
+        self._folder = folder
+        self._clock = clock
+        self._slots = slots
+        self._careful = careful
         self._seen: object = None
         self._looked = -LOOK
         self._policy: Policy | None = None

@@ -80,7 +80,9 @@ class Checker:
 
     def learn(self, row: Row) -> None:
         """Take in an enrolment, a revocation or a forgetting; what is not well-formed counts for nothing."""
-        kind, refs, body = row[6], row[7], row[12]
+        kind = row[6]
+        refs = row[7]
+        body = row[12]
         if kind == b"forget":
             ids = _value(refs)
             if type(ids) is list:
@@ -117,7 +119,8 @@ class Checker:
 
     def check_place(self, row: Row) -> None:
         """Raise Broken unless its author may sign, and its body is there or was forgotten."""
-        lc, body = row[3], row[12]
+        lc = row[3]
+        body = row[12]
         first, last = self.devices.get(row[1], _NEVER)
         need(first <= lc, row, "its author's key is not enrolled")
         need(lc <= last, row, "its author's key was revoked")

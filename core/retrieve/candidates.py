@@ -24,7 +24,8 @@ POSTINGS = 12_000  # entries of the keyword index read for one question, those o
 SOUGHT, MENDED = 32, 3  # terms of a question: those looked for, the rarest; unknown ones mended
 SLIP = 0.8  # what a near term counts of the one that was meant
 # evidence = cosine + COVER * cover^3 * (1 + RANKED * its share of the best BM25)
-COVER, RANKED = 1.2, 0.8
+COVER = 1.2
+RANKED = 0.8
 UNSEEN = 0.5  # cosine of a text without a vector, for each unit of cover
 FOREIGN = 0.15  # what a cosine counts between two languages of which the model knows one
 MIDDLE, STEEP = 0.5, 5.0  # score = logistic(STEEP * (evidence - MIDDLE))
@@ -94,7 +95,8 @@ class Question:
 
     def cover(self, words: Iterable[str]) -> float:
         """The share of the terms, by weight, that a text of these words has: 0 to 1."""
-        having, got = set(terms(words)), 0.0
+        having = set(terms(words))
+        got = 0.0
         for term, weight in self.weights.items():
             if term in having:
                 got += weight
@@ -148,7 +150,9 @@ def gather(index: Index, query: str, vector: Sequence[float] | None) -> Found:
         odds = math.exp(STEEP * (evidence - MIDDLE))
         odds *= PRIOR if candidate.document.kind == "node" else 1.0
         if (score := odds / (1 + odds)) > candidate.score:
-            candidate.score, candidate.piece, candidate.cover = score, piece, cover
+            candidate.score = score
+            candidate.piece = piece
+            candidate.cover = cover
     return best
 
 

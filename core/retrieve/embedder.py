@@ -18,7 +18,8 @@ class SocketEmbedder:
 
     def __init__(self, models_socket: Path, timeout: float = 10.0) -> None:
         """`timeout` is seconds of silence before ServiceError."""
-        self._socket, self._timeout = models_socket, timeout
+        self._socket = models_socket
+        self._timeout = timeout
         self._name = ""
         self._kept: dict[str, list[float]] = {}
         self.width = 0

@@ -69,7 +69,8 @@ class Index:
     def put(self, documents: Iterable[Document]) -> int:
         """Add documents, or replace those of the same id; one that has not changed costs nothing. Return
         how many were written."""
-        rest, written = iter(documents), 0
+        rest = iter(documents)
+        written = 0
         while batch := list(islice(rest, BATCH)):
             written += self._change({document.id: document for document in batch})
         return written
@@ -245,7 +246,8 @@ def load(data: str) -> Document:
 
 def cut(body: str) -> list[str]:
     """Pieces of a text, each at most PIECE characters; one that is short is one piece."""
-    pieces, start = [], 0
+    pieces = []
+    start = 0
     while len(body) - start > PIECE:
         end = start + PIECE
         end = next((i for i in range(end, end - OVERLAP, -1) if body[i].isspace()), end)

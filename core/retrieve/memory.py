@@ -68,11 +68,13 @@ class Memory:
         self._take_in()
 
     def _take_in(self) -> None:
-        since, now = self.index.revision, self.store.revision()
+        since = self.index.revision
+        now = self.store.revision()
         if since == now:
             return
         if not self.store.first < since < now:  # it is new, or of other tables
-            since, known = 0, {each.id for each in self.store.documents()}
+            since = 0
+            known = {each.id for each in self.store.documents()}
             self.index.remove(self.index.ids() - known)
         self.index.put(self.store.documents(since))
         self.index.remove(self.store.removed(since))

@@ -44,13 +44,15 @@ def pack(hits: Sequence[Hit], budget: int) -> tuple[str, int]:
     lines, used = _fill(pins, budget)
     for group, share in ((nodes, NODES if items else 1.0), (items, 1.0)):
         more, took = _fill(group, int((budget - used) * share))
-        lines, used = lines + more, used + took
+        lines = lines + more
+        used = used + took
     text = "\n".join(lines)
     return text, tokens(text) if text else 0
 
 
 def _fill(hits: Sequence[Hit], room: int) -> tuple[list[str], int]:
-    lines, used = [], 0
+    lines = []
+    used = 0
     for hit in hits:
         for line in _forms(hit):
             if used + tokens(line) + 1 <= room:

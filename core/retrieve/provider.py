@@ -50,9 +50,15 @@ class Provider:
         lines: int = 3,
         reader: Callable[[], Reader] = Reader,
     ) -> None:
-        self._home, self._opens, self._outbox, self._said = home, opens, outbox, said
-        self._erased, self._lines, self._reader = erased, lines, reader
-        self._quiet, self._tell = quiet, tell
+        self._home = home
+        self._opens = opens
+        self._outbox = outbox
+        self._said = said
+        self._erased = erased
+        self._lines = lines
+        self._reader = reader
+        self._quiet = quiet
+        self._tell = tell
         self._thread = ThreadPoolExecutor(1, "memory")
         self._memory: Memory | None = None
         self._fault = ""
@@ -109,7 +115,9 @@ class Provider:
         await self.drain()
         if verb != "forget":
             return await self.run(lambda memory: memory.query(verb, args))
-        id_, session, erase = str(args.get("id", "")), args.get("session", ""), self._erase()
+        id_ = str(args.get("id", ""))
+        session = args.get("session", "")
+        erase = self._erase()
 
         def work(memory: Memory) -> list[str]:
             return forget(memory, self._home, id_, erase, memory.mirror.last(session))
@@ -242,7 +250,8 @@ def _embed_some(memory: Memory) -> tuple[int, int]:
     """Embed a few texts: (how many are left, how many got their vector); then there is time to commit the
     files to their history."""
     memory.refresh()
-    left, done = memory.index.pending(), 0
+    left = memory.index.pending()
+    done = 0
     if left and memory.embedder is not None:
         done = memory.index.embed_some(memory.embedder, EMBEDDED)
         left = memory.index.pending()

@@ -50,7 +50,8 @@ class Recall:
     """Searches one index. For one thread."""
 
     def __init__(self, index: Index, clock: Clock) -> None:
-        self._index, self._clock = index, clock
+        self._index = index
+        self._clock = clock
 
     def search(
         self,
@@ -70,7 +71,8 @@ class Recall:
         (text, node id), `budget` is the tokens of the block. A model that is away or slow costs the
         nearness of meaning, nothing else; a damaged index is begun again and finds nothing. Raises
         ExoError for a time that is none."""
-        clock, index = self._clock, self._index
+        clock = self._clock
+        index = self._index
         now = when.moment(at, clock) if at else clock.now_ms()
         span = when.window(query, clock, now)
         past = not at and (when.about_past(query) or bool(span and span[1] <= now))
@@ -155,7 +157,8 @@ def _pin(index: Index, found: Found, query: str, triggers: Triggers) -> None:
         "SELECT n FROM documents WHERE id IN (SELECT value FROM json_each(?))", json.dumps(wanted)
     )
     for each in join(index, found, [n for (n,) in rows]):
-        each.score, each.pinned = 1.0, True
+        each.score = 1.0
+        each.pinned = True
 
 
 def _timely(index: Index, found: Found, span: when.Span, clock: Clock) -> None:

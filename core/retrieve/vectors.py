@@ -35,7 +35,8 @@ def bits(vector: Sequence[float]) -> int:
 def encode(vector: Sequence[float]) -> tuple[bytes, bytes]:
     """(sign bits, int8 codes with 128 added) of a vector of any length. Bytes without a sign: Python keeps
     the integers 0 to 255 ready, and that is a third of the time of a scan."""
-    one, by = unit(vector), scale(len(vector))
+    one = unit(vector)
+    by = scale(len(vector))
     codes = bytes(128 + max(-127, min(127, round(x * by))) for x in one)
     return bits(one).to_bytes((len(one) + 7) // 8, "big"), codes
 
@@ -51,7 +52,8 @@ class Vectors:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._numbers, self._bits = array("q"), list[int]()
+        self._numbers = array("q")
+        self._bits = list[int]()
         self._state: tuple[object, int, int] = (None, 0, 0)  # connection, others' changes, ours
 
     def nearest(self, query: Sequence[float], count: int) -> dict[int, float]:
@@ -59,7 +61,8 @@ class Vectors:
         self._refresh()
         if not self._bits:
             return {}
-        asked, all_ = bits(query), self._bits
+        asked = bits(query)
+        all_ = self._bits
         # a sample says within which distance the nearest lie; they alone are sorted
         sample = sorted((each ^ asked).bit_count() for each in all_[:: len(all_) // 2000 + 1])
         rough = sample[min(len(sample) - 1, 8 + 2 * PICK * len(sample) // len(all_))]
@@ -79,7 +82,8 @@ class Vectors:
         if state == self._state:
             return
         if link is not self._state[0]:  # the file was replaced, or nothing is read yet
-            self._numbers, self._bits = array("q"), []
+            self._numbers = array("q")
+            self._bits = []
         self._state = state
         last = self._numbers[-1] if self._numbers else 0
         query = "SELECT n, bits FROM vectors WHERE n > ? AND bits IS NOT NULL ORDER BY n"

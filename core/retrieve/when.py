@@ -72,7 +72,9 @@ def window(query: str, clock: Clock, now: int) -> Span | None:
 
 def _first(told: dict[str, int], today: datetime.datetime) -> tuple[datetime.datetime, int]:
     """(first day, days) of the numbers that a form has found."""
-    month, year, unit = told.get("months", 1), told.get("year"), told.get("units", 1)
+    month = told.get("months", 1)
+    year = told.get("year")
+    unit = told.get("units", 1)
     if "numbers" in told:
         return today - timedelta(told["numbers"] * unit + unit // 2), unit | 1
     if not year and "months" not in told:

@@ -70,8 +70,11 @@ class Sandbox:
     """`cache` keeps the compiled machine; `library` are modules that a guest may import, name to source."""
 
     def __init__(self, cache: Path, clock: Clock, library: Mapping[str, str] | None = None) -> None:
-        self._clock, self._library = clock, library or {}
-        self._cache, self._some, self._starting = cache, asyncio.Semaphore(MOST), asyncio.Lock()
+        self._clock = clock
+        self._library = library or {}
+        self._cache = cache
+        self._some = asyncio.Semaphore(MOST)
+        self._starting = asyncio.Lock()
         self._free: list[Worker] = []  # some may have gone: they rest by themselves
         self._server: asyncio.subprocess.Process | None = None
         self._control: socket.socket | None = None  # datagrams to the server

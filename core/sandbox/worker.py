@@ -83,7 +83,8 @@ class Machine:
         config = wasmtime.Config()
         config.consume_fuel = config.wasm_exceptions = True
         config.max_wasm_stack = STACK
-        self._wasm, self._engine = wasmtime, wasmtime.Engine(config)
+        self._wasm = wasmtime
+        self._engine = wasmtime.Engine(config)
         module = self._compiled(cache, (site / WASM).read_bytes())
         linker = wasmtime.Linker(self._engine)
         for row in module.imports:
@@ -117,7 +118,8 @@ class Machine:
 
     def run(self, task: dict[str, Any], ask: Any) -> dict[str, Any]:
         """Run one guest to its end, with `ask(name, args)` for what the parent answers; returns the `done` line."""
-        wasm, limits = self._wasm, task["limits"]
+        wasm = self._wasm
+        limits = task["limits"]
         store = wasm.Store(self._engine)
         store.set_limits(memory_size=limits["memory"], instances=1, memories=1, tables=8)
         store.set_fuel(limits["fuel"])
@@ -148,12 +150,14 @@ class Guest:
     that they are not there."""
 
     def __init__(self, task: dict[str, Any], ask: Any) -> None:
-        self._task, self._ask = task, ask
+        self._task = task
+        self._ask = ask
         self._left = task["limits"]["output"]
         self.out = bytearray()
         self._rest = b""  # of an answer that is longer than SHORT
         self.value: Any = None
-        self.done, self.code = False, 0
+        self.done = False
+        self.code = 0
 
     def host_result_cap(self, caller: Any) -> int:
         """How much the guest makes room for, before it asks: room for the longest each time costs a guest more
@@ -168,7 +172,8 @@ class Guest:
             raise Ended(f"more than {ANSWER} bytes for one host function or result")
         read = [memory.read(caller, at, at + n) for at, n in ((name, name_size), (body, size))]
         try:
-            called, args = bytes(read[0]).decode(), json.loads(bytes(read[1]))
+            called = bytes(read[0]).decode()
+            args = json.loads(bytes(read[1]))
             answer = self._answer(called, args if isinstance(args, dict) else {})
         except (ValueError, RecursionError) as error:
             answer = {"ok": False, "error": f"no JSON: {error}"}
@@ -177,7 +182,8 @@ class Guest:
             raw = json.dumps({"ok": False, "error": f"the answer has {len(raw)} bytes"}).encode()
         self._rest = b""
         if len(raw) > room:
-            self._rest, raw = raw, b'{"more": true}'
+            self._rest = raw
+            raw = b'{"more": true}'
         memory.write(caller, raw, into)
         return len(raw)
 
@@ -188,7 +194,8 @@ class Guest:
             keys = ("source", "entry", "args", "can", "modules")
             return {"ok": True, "value": {key: self._task[key] for key in keys}}
         if name == "value":
-            self.value, self.done = args.get("value"), True
+            self.value = args.get("value")
+            self.done = True
             return {"ok": True}
         if name not in self._task["can"]:
             return {"ok": False, "error": f"the tool did not declare that it uses {name}"}
@@ -198,7 +205,8 @@ class Guest:
     def fd_write(self, caller: Any, file: int, rows: int, count: int, told: int) -> int:
         if file not in (1, 2):
             return BAD_FILE
-        memory, size = caller["memory"], 0
+        memory = caller["memory"]
+        size = 0
         for at in range(rows, rows + 8 * min(count, 1024), 8):
             pair = memory.read(caller, at, at + 8)
             begin, n = (int.from_bytes(pair[k : k + 4], "little") for k in (0, 4))
@@ -253,7 +261,8 @@ def work(machine: Machine, talk: socket.socket, server: int) -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
     for name, most in MOST.items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
-    lines, replies = talk.makefile("r"), talk.makefile("w")
+    lines = talk.makefile("r")
+    replies = talk.makefile("w")
 
     def ask(name: str, args: dict[str, Any]) -> dict[str, Any]:
         put(replies, {"op": "host", "name": name, "args": args})
@@ -270,7 +279,8 @@ def work(machine: Machine, talk: socket.socket, server: int) -> None:
 
 def serve(machine: Machine, control: socket.socket) -> None:
     """Fork and kill workers as told, until nobody is there to tell, or for long nobody and no worker."""
-    server, workers = os.getpid(), dict[bytes, int]()
+    server = os.getpid()
+    workers = dict[bytes, int]()
     gc.freeze()  # what is there now is never looked through again, and so stays shared with the workers
     control.send(b"ready")
     control.settimeout(REST)
@@ -278,7 +288,8 @@ def serve(machine: Machine, control: socket.socket) -> None:
         try:
             number, sockets, *_ = socket.recv_fds(control, 64, 1)
         except TimeoutError:
-            number, sockets = b"none", []
+            number = b"none"
+            sockets = []
         workers = {n: pid for n, pid in workers.items() if not os.waitpid(pid, os.WNOHANG)[0]}
         if not number or number == b"none" and not workers:
             return

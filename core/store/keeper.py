@@ -298,7 +298,8 @@ class Keeper:
 
     def _replay(self, after: int, progress: Progress | None = None) -> None:
         """Take the entries since `after` into the tables, in the transaction that was begun."""
-        total, last = self._ledger.position() - after, dict[str, Any]()
+        total = self._ledger.position() - after
+        last = dict[str, Any]()
         for count, entry in enumerate(self._ledger.entries(after), 1):
             last = {"position": after + count, "last": [entry.lc, entry.author, entry.seq]}
             step(self.views, entry)

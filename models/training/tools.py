@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from exo.models import heads
 from exo.models.heads import Head
-from exo.models.training.data import SEED, Clinc, Rows
+from exo.models.training.data import SEED, Clinc, Rows, plain
 from exo.models.training.mechanisms import MECHANISMS
 from exo.models.training.vectors import Vectors
 
@@ -81,8 +81,8 @@ def authored() -> tuple[Rows, Rows]:
     for label, text, nth, _ in _written():
         into = train if nth % HELD else held
         into.add(text, label)
-    known = {text.casefold() for text in train.texts + phrasings().texts}
-    unseen = [at for at, text in enumerate(held.texts) if text.casefold() not in known]
+    known = {plain(text) for text in train.texts + phrasings().texts}
+    unseen = [at for at, text in enumerate(held.texts) if plain(text) not in known]
     return train, Rows([held.texts[at] for at in unseen], [held.labels[at] for at in unseen])
 
 

@@ -58,7 +58,7 @@ def check_one_end(bench: Any) -> None:
 def test_turn_is_told_from_first_word_to_last(run: Run) -> None:
     async def test(bench: Any) -> None:
         session = await bench.session()
-        end = await bench.ask(session, "hello there")
+        end = await bench.ask(session, "hullo there")
         assert types(bench.events()) == [
             "session.created",
             "message.completed",
@@ -73,14 +73,14 @@ def test_turn_is_told_from_first_word_to_last(run: Run) -> None:
         assert end["stop_reason"] == "end" and end["model_called"] and "error" not in end
         assert end["usage"] == {"prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 2}
         user, reply = await bench.messages(session)
-        assert (user["role"], user["text"]) == ("user", "hello there")
+        assert (user["role"], user["text"]) == ("user", "hullo there")
         assert (reply["role"], reply["text"]) == ("assistant", "Hi you")
         assert joined(bench) == {reply["id"]: "Hi you"}
         info = (await bench.call("session.list"))["sessions"][0]
-        assert (info["title"], info["turns"]) == ("hello there", 1)
+        assert (info["title"], info["turns"]) == ("hullo there", 1)
         request = bench.model.requests[0]
         assert request.messages[0]["role"] == "system"
-        assert request.messages[request.fixed :] == [{"role": "user", "content": "hello there"}]
+        assert request.messages[request.fixed :] == [{"role": "user", "content": "hullo there"}]
         assert request.cache_key == session
         assert {t["function"]["name"] for t in request.tools} >= {
             "time",

@@ -66,12 +66,12 @@ def wait(condition: Callable[[], Any]) -> None:
 
 def test_a_turn_end_to_end_and_tools_in_it(processes: Any) -> None:
     session = processes.session()
-    assert processes.ask(session, "hello there")["stop_reason"] == "end"
+    assert processes.ask(session, "hullo there")["stop_reason"] == "end"
     end = processes.ask(session, '!tool note {"text": "a whole note"}\nplease')
     assert end["stop_reason"] == "end" and end["usage"]["prompt_tokens"] > 0
     messages = processes.client.call("session.get", session=session)["messages"]
     assert [m["role"] for m in messages] == ["user", "assistant"] * 2 + ["tool", "assistant"]
-    assert messages[1]["text"] == "You said: hello there"
+    assert messages[1]["text"] == "You said: hullo there"
     assert messages[-1]["text"] == "Done: Noted: a whole note"
     [note] = (processes.home.store / "private" / "corpus" / "notes").iterdir()
     assert "a whole note" in note.read_text()

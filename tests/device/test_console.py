@@ -176,8 +176,8 @@ def unlock(cable: Cable) -> None:
 
 def test_a_person_unlocks_asks_and_reads(console, cable):
     unlock(cable)
-    cable.send("hello there\r")
-    assert "hello there\r\n" in cable.until("You said: hello there\r\n")
+    cable.send("hullo there\r")
+    assert "hullo there\r\n" in cable.until("You said: hullo there\r\n")
     cable.until("> ")
 
 
@@ -192,7 +192,7 @@ def test_the_pin_is_not_echoed(console, cable):
 def test_a_stranger_sees_nothing(console, exo, cable):
     client = Client(exo.exod_socket)
     session = client.call("session.create")["session"]
-    cable.send("hello\r\n/sessions\r/approvals\r\x03\x04AT\r")
+    cable.send("hullo\r\n/sessions\r/approvals\r\x03\x04AT\r")
     client.send(session, "the secret word is xylophone")
     seen = cable.quiet(1.0)
     assert b"xylophone" not in seen and b"turns" not in seen and session.encode() not in seen
@@ -248,7 +248,7 @@ def test_lock_and_hanging_up_lock(console, cable):
     unlock(cable)
     cable.pull()
     cable.plug()
-    cable.send("hello\r")
+    cable.send("hullo\r")
     assert "said" not in cable.until("PIN: ")
 
 
@@ -262,14 +262,14 @@ def test_a_carrier_that_is_lost_locks(exo, cable, clock, monkeypatch, console_at
         clock.ahead += 3
         console.wake()
         time.sleep(0.5)
-        cable.send("hello\r")
+        cable.send("hullo\r")
         assert "said" not in cable.until("PIN: ")
 
 
 def test_a_changed_pin_locks(console, exo, cable, clock):
     unlock(cable)
     Pin(exo.state / "pin", clock).change("13579")
-    cable.send("hello\r")
+    cable.send("hullo\r")
     cable.until("The PIN was changed")
 
 
@@ -305,7 +305,7 @@ def test_at_9600_baud_a_person_reads_the_same(exo, tmp_path, clock, console_at):
         handle = os.open(line.host, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         seen, end = b"", time.monotonic() + PATIENCE
         os.write(handle, b"\r")
-        for wanted, answer in (("PIN: ", f"{PIN}\r"), ("> ", "hello\r"), ("You said: hello", "")):
+        for wanted, answer in (("PIN: ", f"{PIN}\r"), ("> ", "hullo\r"), ("You said: hullo", "")):
             while wanted.encode() not in seen:
                 assert time.monotonic() < end, seen
                 if select.select([handle], [], [], 0.2)[0]:
@@ -316,7 +316,7 @@ def test_at_9600_baud_a_person_reads_the_same(exo, tmp_path, clock, console_at):
 
 def test_ctrl_c_stops_the_turn(console, exo, cable):
     unlock(cable)
-    cable.send("hello\r")
+    cable.send("hullo\r")
     cable.until("You said")
     cable.until("> ")
     slow = "!delay 0.2\n!words 400"
@@ -331,7 +331,7 @@ def test_ctrl_c_stops_the_turn(console, exo, cable):
 
 def test_sessions_are_listed_and_gone_on_with(console, cable):
     unlock(cable)
-    cable.send("hello zebra\r")
+    cable.send("hullo zebra\r")
     cable.until("You said")
     cable.until("> ")
     cable.send("/new\r/sessions\r")
@@ -349,7 +349,7 @@ def test_a_program_greets_calls_and_follows(console, cable):
     seq = program.call("hello", protocol=1, client="test")["result"]["seq"]
     program.link(follow=seq)
     session = program.call("session.create")["result"]["session"]
-    program.call("turn.send", session=session, text="hello")
+    program.call("turn.send", session=session, text="hullo")
     program.pump(lambda: any(e.get("type") == "turn.completed" for e in program.said))
     numbers = [e["seq"] for e in program.said if "seq" in e]
     assert numbers == list(range(seq + 1, seq + 1 + len(numbers)))
@@ -451,7 +451,7 @@ def test_the_second_client_must_show_the_pin_too(console, cable):
     assert program.greet()["open"] == 1
     program.link(bye=True)
     cable.quiet(0.3)
-    cable.send("hello\r")
+    cable.send("hullo\r")
     cable.until("PIN: ")
 
 

@@ -509,9 +509,9 @@ sleep 2
 exod kill
 expect exod is away
 sleep 3
-type hello
+type hullo
 wait reply 30
-expect You said: hello
+expect You said: hullo
 press back
 wait idle 30
 models kill

@@ -51,8 +51,8 @@ def exo(home: Home) -> Exo:
 
 
 def test_ask_starts_exo_answers_once_and_goes_on_with_a_session(exo: Exo) -> None:
-    first = exo("ask", "hello there")
-    assert (first.returncode, first.stdout) == (0, b"You said: hello there\n")
+    first = exo("ask", "hullo there")
+    assert (first.returncode, first.stdout) == (0, b"You said: hullo there\n")
     assert first.stderr.startswith(b"exo: starting in the background (process ")
     second = exo("ask", "--json", "what time is it?")
     assert second.returncode == 0 and second.stderr == b""
@@ -96,7 +96,7 @@ def test_wrong_use_is_code_two(exo: Exo, words: tuple[str, ...]) -> None:
 
 def test_ask_says_why_exo_does_not_start(exo: Exo, home: Home) -> None:
     home.make().settings_file.write_text('"turn.rounds" = 0')
-    result = exo("ask", "hello")
+    result = exo("ask", "hullo")
     assert result.returncode == 1 and result.stdout == b""
     last = result.stderr.decode().splitlines()[-1]
     assert last.startswith("exo: start exod") and "turn.rounds" in last
@@ -124,16 +124,16 @@ def test_ask_in_odd_places(
 
 def test_ask_on_a_home_that_is_a_file_says_so(exo: Exo, home: Home) -> None:
     home.root.write_text("mine")
-    result = exo("ask", "hello")
+    result = exo("ask", "hullo")
     assert result.returncode == 1 and str(home.root) in result.stderr.decode().splitlines()[-1]
     assert home.root.read_text() == "mine"
 
 
 def test_chat_takes_turns_from_a_pipe_until_it_ends(exo: Exo) -> None:
-    result = exo("chat", input=b"hello\n\nplease\\\n!error model_missing\nand now\n/quit\nnever\n")
+    result = exo("chat", input=b"hullo\n\nplease\\\n!error model_missing\nand now\n/quit\nnever\n")
     assert result.returncode == 0
-    assert result.stdout.decode().splitlines()[0] == "You said: hello"
+    assert result.stdout.decode().splitlines()[0] == "You said: hullo"
     assert "You said: and now" in result.stdout.decode() and "never" not in result.stdout.decode()
     assert "exo models get fake" in result.stderr.decode()
-    result = exo("chat", "--session", "none", input=b"hello\n")
+    result = exo("chat", "--session", "none", input=b"hullo\n")
     assert result.returncode == 1 and "session 'none'" in result.stderr.decode()

@@ -96,7 +96,7 @@ def test_it_is_used_like_a_client(exo, cable):
     with linked(cable) as link:
         session = link.call("session.create")["session"]
         follower = Follower(link, seq_of(exo))
-        turn = link.send(session, "hello")
+        turn = link.send(session, "hullo")
         follower.until(ends(turn))
         follower.close()
         with pytest.raises(ProtocolError) as caught:
@@ -217,7 +217,7 @@ def test_exod_starts_again_in_the_middle(tmp_path, console_at):
                 link.call("session.list")
             services.tick()
             services.wait_ready()
-            turn = link.send(session, "hello")
+            turn = link.send(session, "hullo")
             follower.until(ends(turn))
             follower.close()
         told = [event for event in follower.seen if event["seq"] == 0]
@@ -314,8 +314,8 @@ def test_the_command_in_a_terminal(exo, cable):
         until(b"PIN of the device: ")
         os.write(master, b"2468\n")
         until(b"say something")
-        os.write(master, b"hello\r")
-        until(b"You said: hello")
+        os.write(master, b"hullo\r")
+        until(b"You said: hullo")
         assert b"2468" not in seen
         os.write(master, b"\x03")
         end = time.monotonic() + PATIENCE

@@ -62,9 +62,9 @@ def drive(app, steps, size=SIZE):
 
 def test_a_turn_streams_into_the_transcript(app):
     async def steps(pilot):
-        await type_(pilot, "hello there")
-        await until(pilot, lambda: "You said: hello there" in shown(app))
-        assert "> hello there" in shown(app)
+        await type_(pilot, "hullo there")
+        await until(pilot, lambda: "You said: hullo there" in shown(app))
+        assert "> hullo there" in shown(app)
         await until(pilot, lambda: "ready" in str(app.query_one("#status", Static).render()))
 
     drive(app, steps)
@@ -231,8 +231,8 @@ def test_the_same_client_at_the_end_of_a_cable(exo, tmp_path, console_at):
         app = ExoApp(link, link.call("session.create")["session"])
 
         async def steps(pilot):
-            await type_(pilot, "hello cable")
-            await until(pilot, lambda: "You said: hello cable" in shown(app))
+            await type_(pilot, "hullo cable")
+            await until(pilot, lambda: "You said: hullo cable" in shown(app))
             await until(pilot, lambda: "⡏⠉⠉" in str(app.query_one("#screen", Static).render()))
             with (exo.logs / "trial.log").open("a") as file:
                 file.write("a line from afar\n")
@@ -243,7 +243,7 @@ def test_the_same_client_at_the_end_of_a_cable(exo, tmp_path, console_at):
             cable.plug()
             await type_(pilot, "and again")
             await until(pilot, lambda: "You said: and again" in shown(app))
-            assert shown(app).count("You said: hello cable") == 1
+            assert shown(app).count("You said: hullo cable") == 1
 
         try:
             drive(app, steps)

@@ -491,18 +491,18 @@ def test_the_memory_slot_is_asked_and_told(run: Run) -> None:
     async def test(bench: Any) -> None:
         memory = bench.engine._registry.slots["memory"] = Memory()
         session = await bench.session()
-        await bench.ask(session, "hello")
-        await settled(lambda: memory.said == [("hello", "fine")])
+        await bench.ask(session, "hullo")
+        await settled(lambda: memory.said == [("hullo", "fine")])
         await bench.ask(session, "tell me more")
         first, second = bench.model.requests
         assert first.messages[0]["content"].endswith("\n\nThe person likes tea.")
-        assert "recalled for hello" in first.messages[-2]["content"]
-        assert first.messages[-1]["content"] == "hello"
+        assert "recalled for hullo" in first.messages[-2]["content"]
+        assert first.messages[-1]["content"] == "hullo"
         assert {
             "role": "user",
-            "content": "hello",
+            "content": "hullo",
         } in second.messages  # what was recalled is not kept
-        assert (await bench.messages(session))[0]["text"] == "hello"
+        assert (await bench.messages(session))[0]["text"] == "hullo"
 
     run(test, ["fine"])
 
@@ -520,8 +520,8 @@ def test_broken_slots_change_nothing(run: Run) -> None:
             lambda m: m.clear(),
         ):
             shaper.made = made
-            assert (await bench.ask(session, "hello"))["stop_reason"] == "end"
-            assert bench.model.requests[-1].messages[-1] == {"role": "user", "content": "hello"}
+            assert (await bench.ask(session, "hullo"))["stop_reason"] == "end"
+            assert bench.model.requests[-1].messages[-1] == {"role": "user", "content": "hullo"}
         await settled(lambda: len(memory.said) == len(shaper.costs) == 5)
         assert shaper.costs == [10] * 5
 
@@ -532,7 +532,7 @@ def test_a_context_engine_reshapes(run: Run) -> None:
     async def test(bench: Any) -> None:
         short = [{"role": "user", "content": "short"}]
         bench.engine._registry.slots["context"] = Shaper(lambda messages: short)
-        await bench.ask(await bench.session(), "hello")
+        await bench.ask(await bench.session(), "hullo")
         assert bench.model.requests[0].messages == short
 
     run(test)

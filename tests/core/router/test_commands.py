@@ -56,7 +56,7 @@ def test_usage_tells_the_cost_of_the_turn_and_of_the_session(run: Run) -> None:
         await bench.call("models.set", role="main", routes=["openai:gpt-4.1"])
         session = await bench.session()
         for _ in range(2):
-            await bench.ask(session, "hello there")
+            await bench.ask(session, "hullo there")
         one = {"prompt_tokens": 1000, "completion_tokens": 100, "cached_tokens": 0, "cost": 0.0028}
         first, second = (event["body"] for event in bench.events("usage.updated"))
         assert first["usage"] == second["usage"] == first["total"] == one
@@ -74,7 +74,7 @@ def test_the_person_does_not_see_a_fallback(run: Run) -> None:
     async def test(bench: Any) -> None:
         asked = plug(bench, 503)
         await bench.call("models.set", role="main", routes=["openai:gpt-4.1", "local:main"])
-        end = await bench.ask(await bench.session(), "hello there")
+        end = await bench.ask(await bench.session(), "hullo there")
         assert end["stop_reason"] == "end" and not bench.events("notice")
         assert asked == ["api.openai.com/v1/chat/completions", "models/v1/chat/completions"]
 
@@ -85,7 +85,7 @@ def test_a_dead_end_is_one_readable_error_without_the_key(run: Run) -> None:
     async def test(bench: Any) -> None:
         plug(bench, 429, retry_after="3600")
         await bench.call("models.set", role="main", routes=["openai:gpt-4.1"])
-        end = await bench.ask(await bench.session(), "hello there")
+        end = await bench.ask(await bench.session(), "hullo there")
         assert end["stop_reason"] == "error" and end["error"]["code"] == "model_busy"
         assert "openai:gpt-4.1: HTTP 429" in end["error"]["message"]
         assert "opens again in 72 s" in end["error"]["message"]

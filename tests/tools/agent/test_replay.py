@@ -83,7 +83,7 @@ class World:
     async def _run(self, work: Callable[[Any], Any]) -> Any:
         return work(SimpleNamespace(artifacts=self.artifacts))
 
-    async def _act(self, session: str, call: Call) -> ToolResult:
+    async def _act(self, session: str, call: Call, **wrote: str) -> ToolResult:
         self.asked.append(call)
         return ToolResult(call.id, True, self.page)
 

@@ -128,7 +128,7 @@ def check(exo: Exo, say: Any) -> None:
         assert len(asked[0]["summary"]) <= 80 and len(asked[0]["digest"]) == 64
         assert results == ["not done: the person said no"], name
         assert end in ("end", "length")
-        assert exo.turn(session, "hello", "deny")[2] in ("end", "length")  # it is well
+        assert exo.turn(session, "tell more of it", "deny")[2] in ("end", "length")  # it is well
     assert (exo.cwd / "notes" / "diary.md").read_text() == "dear diary"
     for message in exo.client.call("session.get", session=session)["messages"]:
         assert "hidden" not in json.dumps(message)
@@ -207,7 +207,7 @@ def test_the_real_local_model_is_stopped_at_the_right_place(exo: Exo, tmp_path: 
     try:
         exo.start("exo.core.server.app")
         exo.client.wait_ready(60)
-        check(exo, lambda name: f"please {name}")
+        check(exo, lambda name: f"tell a story of how they {name}")
         assert relay.bound == len(DEEDS)
     finally:
         exo.close()
