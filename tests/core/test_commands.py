@@ -94,6 +94,7 @@ def test_what_looks_like_a_command_is_left_alone(said: str) -> None:
 @pytest.mark.parametrize(
     ("before", "calls", "said", "then"),
     [
+        ("x", [("timer", {"seconds": 600})], "no, make it twenty", [("cancel", {"what": "timer", "which": "last"}), ("timer", {"seconds": 1200})]),
         ("x", [("timer", {"seconds": 300, "label": "tea"})], "make it ten minutes", [("cancel", {"what": "timer", "which": "last"}), ("timer", {"seconds": 600, "label": "tea"})]),
         ("x", [remind("2026-12-01T09:00", "call")], "no, at 8", [("cancel", {"what": "reminder", "which": "last"}), remind("2026-12-01T08:00", "call")]),
         ("x", [remind("2026-11-30T19:00", "call")], "no, tomorrow", [("cancel", {"what": "reminder", "which": "last"}), remind("2026-12-01T19:00", "call")]),

@@ -119,8 +119,13 @@ class _Turn:
         name, args = done
         said = _PREFIX.sub("", said, count=1)
         if name == "timer":
-            whole = self.tongue.pattern("{span}").fullmatch(said)
-            return (name, args | rules.timer_args(self.tongue.seconds(said))) if whole else None
+            seconds = 0.0
+            if self.tongue.pattern("{span}").fullmatch(said):
+                seconds = self.tongue.seconds(said)
+            elif self.tongue.pattern("{number}").fullmatch(said):  # in what was counted before
+                unit = max(each for each in (3600, 60, 1) if args["seconds"] % each == 0)
+                seconds = self.tongue.value("number", said) * unit
+            return (name, args | rules.timer_args(seconds)) if 1 <= seconds < 1e9 else None
         old = datetime.datetime.fromisoformat(args["at"]).replace(tzinfo=None)
         today = old.date() == self.now.date()
         forms = (said, self.tongue.data["follow"]["at"] + said)
