@@ -167,10 +167,9 @@ class Engine(Offers):
             return Memory(home, self._clock, SocketEmbedder(home.models_socket))
 
         def said(session: str) -> str:
-            for message in reversed(self.sessions.messages(session)):
-                if message.role == "user":
-                    return message.text
-            return ""
+            """The last two messages of the person: "remember that" means the one before."""
+            told = [m.text for m in self.sessions.messages(session) if m.role == "user"]
+            return "\n".join(told[-2:])
 
         outbox = self.sessions.outbox
         lines = self._settings.count("reply.lines")

@@ -30,6 +30,7 @@ from exo.core.engine.sessions import Sessions, Waiting, added, lost, new_id, tit
 from exo.core.plugins.slots import Remembered, Slots
 from exo.core.protocol import schema
 from exo.core.protocol.schema import Call, Error, Message, Notice, ToolResult, Usage
+from exo.core.retrieve.pack import quoted
 from exo.core.retrieve.words import sought
 from exo.core.router.model import Done, Model, Request, Text
 from exo.core.server.hub import Hub
@@ -170,15 +171,13 @@ class Loop:
         recalled = turn.recalled
         answer = recalled.answer if turn.kind == "question" else ""
         asks = found.kind == "question" or recalled.near and found.likely == "question"
-        if (
-            not answer
-            and recalled.nothing
-            and (recalled.ours or asks)
-            and not self._mentioned(turn, query)
-            # where a decision alone takes it for such a question, a larger model may find the answer in what is near
-            and (recalled.ours or not recalled.text or await self._small())
-        ):
-            answer, turn.recalled, turn.kind = recalled.nothing, Remembered(), "question"
+        if not answer and recalled.nothing and (recalled.ours or asks):
+            said = self._mentioned(turn, query)
+            # a larger model may find the answer in the conversation, and, where a decision alone takes it for
+            # such a question, in what is near
+            if await self._small() or not said and (recalled.ours or not recalled.text):
+                near = reader.nothing(query, "", [quoted(said)])[0] if said else recalled.nothing
+                answer, turn.recalled, turn.kind = near, Remembered(), "question"
         if answer:
             self._store(turn, Message(new_id(), "assistant", answer))
             return "end"
@@ -226,10 +225,11 @@ class Loop:
         self._store(turn, Message(new_id(), "assistant", said))
         return True
 
-    def _mentioned(self, turn: Turn, query: str) -> bool:
-        """Whether the conversation itself may hold the answer."""
+    def _mentioned(self, turn: Turn, query: str) -> str:
+        """What the person said in this conversation that may hold the answer; "" for nothing."""
         said = [m.text for m in self._sessions.messages(turn.session)[-MEANT:] if m.role == "user"]
-        return any(set(sought(query)) & set(sought(text)) for text in said[:-1])
+        told = (text for text in reversed(said[:-1]) if not text.rstrip().endswith("?"))
+        return next((text for text in told if set(sought(query)) & set(sought(text))), "")
 
     async def _ask(self, turn: Turn) -> Done:
         """One model call, retried and shrunk only while nothing was shown. Text goes out as it comes;
@@ -274,6 +274,8 @@ class Loop:
         tools = [spec.openai(made.get(f"text/{spec.name}", "")) for spec in specs]
         more: dict[str, Any] = {"recall": recalled, "shrink": shrink, "wait": wait}
         built = await self._context.build(session, opening, tools, **more)
+        if await self._small():
+            built = self._reader().spared(built)
         messages = await self._slots.reshape(session, built)
         # a plugin that reshapes may touch what is the same for all: then nothing is
         fixed = len(opening) if messages[: len(opening)] == opening else 0

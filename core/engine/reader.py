@@ -60,6 +60,10 @@ class Reader:
         make something up; None: its reply is as good as any."""
         return None
 
+    def spared(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The messages of a request without what a small model would copy instead of answering."""
+        return messages
+
     def about_person(self, text: str, anybody: bool = False) -> str:
         """The language of a question about the person, or with `anybody` about whomever; "" for none."""
         return ""

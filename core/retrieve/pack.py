@@ -30,6 +30,11 @@ class Hit:
     ts: int = 0
 
 
+def quoted(text: str) -> Hit:
+    """What the person said in the same conversation, as if it had been found."""
+    return Hit("", "said", "", 1.0, ["said"], "self", text)
+
+
 def tokens(text: str) -> int:
     """Rather too many than too few: a third of the UTF-8 bytes."""
     return len(text.encode("utf-8", "replace")) // 3 + 1

@@ -40,6 +40,9 @@ class Tongues(Reader):
     def instead(self, text: str, kind: str) -> Plan | None:
         return talk.instead(text, kind)
 
+    def spared(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return talk.spared(messages)
+
     def about_person(self, text: str, anybody: bool = False) -> str:
         return rules.about_person(text, anybody)
 

@@ -24,6 +24,7 @@ _OWN_WORDS = (
 )  # what follows is kept as it was said, with its question mark
 
 
+_MYSELF = {"me", "mich", "mir", "mi", "myself"}
 _LIGHT = {"device", "undo", "stop", "repeat", "time", "timers", "add_time"}
 _QUESTION = re.compile(
     r"\?\s*$|^\W*(?:who|what|when|where|why|how|which|is|are|do|does|did|can|could|wer|was|wann|wo\w{0,4}|warum|wie"
@@ -88,6 +89,8 @@ def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     asked = re.sub(after, "", low.rstrip("?.! "))
     for row, form in _rules(tongue):
         found = form.fullmatch(low if row["tool"] in _OWN_WORDS else asked)
+        if found and row["tool"] == "recall" and fold(found["query"]).strip(" ?.") in _MYSELF:
+            continue  # of everything there is too much to tell
         if found and not (row["tool"] == "add_time" and tongue.seconds(found["span"]) >= 86400):
             kind: Kind = row.get("kind", "command")
             return Plan(kind, [_call(row, found, line, tongue)], language=tongue.name)

@@ -31,7 +31,8 @@ def answer(low: str, name: str, words: dict[str, Any]) -> str:
     """The answer to a folded sentence without its question mark; "" where it asks for no sum."""
     asked = re.sub(rf"^(?:(?:{words['lead']})\b[ ,]*)+", "", low)
     bare, asked = asked == low, re.sub(rf"\s+{words['tail']}$|\s*=\s*$", "", asked).strip()
-    if bare and re.fullmatch(r"[\d\s.,:/-]*", asked):  # a date, a time, a score
+    dated = re.fullmatch(r"[\d\s.,:/-]*", asked) and not re.search(r"\d +[-/] +\d", asked)
+    if bare and dated:  # a date, a time, a score
         return ""
     if not bare:  # "what is two and two", but no "nine and nine"
         asked = re.sub(rf"(?<!\w)(?:{words['and']})(?!\w)", " + ", asked)

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from exo.core.engine.reader import Plan
-from exo.core.retrieve.words import plain, tongue
 from exo.tools.assistant import sums
-from exo.tools.assistant.tongue import NAMES, fold
+from exo.tools.assistant.tongue import NAMES, fold, language
 
 _TABLE: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("talk.toml").read_text(encoding="utf-8")
 )
 
+_REPLIES = {row["answer"] for each in _TABLE.values() for row in each["talk"]}
+_SAID = ("nothing", "nearest", "told", "told_on", "remember")
 INSTEAD = frozenset(said for each in _TABLE.values() for said in each["instead"].values())
 
 
@@ -44,13 +45,31 @@ def answer(line: str) -> Plan | None:
 def instead(text: str, kind: str) -> Plan | None:
     """What is said to a request of this kind (an answer of `request.kind`, "" for none) in place of what a small language
     model would make up; None where its reply is as good as any."""
-    spoken = tongue(plain(text))
-    name = spoken if spoken in NAMES else "en"
+    from exo.tools.assistant.pick import spoken  # which reads by the rules, and they by this
+
+    name = spoken(text)[0].name
     if "?" not in text and kind in ("", "question", "correction"):
         low = fold(text).strip(" .!¡")
         kind = "note" if re.fullmatch(_TABLE[name]["states"], low) else kind
     said = _TABLE[name]["instead"].get(kind)
     return Plan("chat", said=said, language=name) if said else None
+
+
+def spared(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages without the exchanges that were answered from the tables: a small model copies them."""
+    kept: list[dict[str, Any]] = []
+    for message in messages:
+        if message["role"] == "assistant" and _ours(str(message.get("content", ""))):
+            if kept and kept[-1]["role"] == "user":
+                kept.pop()
+        else:
+            kept.append(message)
+    return kept
+
+
+def _ours(text: str) -> bool:
+    opened = (language(name).say[each].split("{")[0] for name in NAMES for each in _SAID)
+    return text in _REPLIES or text in INSTEAD or text.startswith(tuple(opened))
 
 
 @lru_cache

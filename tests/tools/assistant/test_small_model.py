@@ -62,3 +62,13 @@ def test_where_nothing_answers_the_nearest_is_told_and_nothing_made_up(client: C
     assert said.startswith("I have nothing that says just that.") and "to Kit" in said and not model
     said, model = asked(client, "how often do I visit my dentist?")
     assert "I have nothing" in said and not model
+
+
+def test_what_was_said_in_the_conversation_is_quoted_and_refusals_are_not_copied(
+    client: Client,
+) -> None:
+    talk = ["my uncle Bo lives in Oslo", "Where does my uncle live?"]
+    said, model = asked(client, *talk)
+    assert "my uncle Bo lives in Oslo" in said and not model
+    said, model = asked(client, *talk, "order a pizza", "book a flight", "why is the sky blue?")
+    assert model and "cannot do" not in said and "scatter" in said.lower()

@@ -96,6 +96,7 @@ def test_what_only_begins_so_is_left_to_others(text: str) -> None:
         ("what is 9 squared", "9 squared is 81."),
         ("what is 12345 x 1000", "12345 × 1000 is 12\u202f345\u202f000."),
         ("what is 5 divided by 0?", "Nothing can be divided by zero."),
+        ("12 / 0", "Nothing can be divided by zero."),
         ("was ist zwölf mal elf?", "12 × 11 ist 132."),
         ("Wie viel ist 1.234,5 mal 2?", "1234,5 × 2 ist 2469."),
         ("zwei hoch zehn", "2 hoch 10 ist 1024."),
