@@ -130,7 +130,7 @@ ASKED = (
     "how much time is left",
     "undo",
     "cancel all timers",
-    "remember that my bicycle is deep blue",
+    "remember that my bicycle is azure",
 )
 LOOKS = "yes.txt may do more"  # of the file, so that the scripted decider says yes
 
