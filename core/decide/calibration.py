@@ -34,10 +34,12 @@ class Calibration:
             if self._path and seen != self._seen:
                 read = json.loads(self._path.read_text())
                 self._temperatures = {
-                    key: min(max(float(each), RANGE[0]), RANGE[1]) for key, each in read.items()
+                    key: min(max(float(each), RANGE[0]), RANGE[1])
+                    for key, each in read.items()
+                    if each == each  # NaN is not
                 }
             self._seen = seen
-        except (OSError, ValueError, TypeError, AttributeError):
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             self._temperatures = {}
 
 

@@ -93,6 +93,8 @@ def pick(text: str, tool: str, sure: float, now: datetime.datetime) -> Plan | No
 def _vetoed(line: str, tool: str, words: dict[str, Any]) -> bool:
     """Whether a sentence denies, asks or tells what `tool` would do."""
     low, data = fold(line).strip(_EDGES), _data()
+    if re.search(words["never"], low):
+        return True
     tells = tool not in data["telling"] and re.search(words["tells"], low)
     tells = tells or re.search(words["talks"], low)
     if tool in data["own"] and re.search(rf"\b(?:{words['elsewhere']})\b", low):
@@ -105,6 +107,9 @@ def answered(
 ) -> Plan | None:
     """The plan for `line` after `reply` asked whether to do what `said` wants, or for a slot of it."""
     data, low = _data()[tongue.name], fold(line).strip(_EDGES)
+    slot = reply in (tongue.say["how_long"], tongue.say["when"])
+    if slot and (line.endswith("?") or re.search(tongue.data["timer"]["denied"], low)):
+        return None  # a sentence of its own
     if reply == tongue.say["how_long"]:
         return _whole(fill(f"{said} {line}", "timer", tongue, now), tongue)
     if reply == tongue.say["when"]:

@@ -25,6 +25,7 @@ _OWN_WORDS = (
 
 
 _MYSELF = {"me", "mich", "mir", "mi", "myself"}
+_NONE = {"no", "kein", "keine", "keinen", "ningun", "ninguna"}
 _LIGHT = {"device", "undo", "stop", "repeat", "time", "timers", "add_time"}
 _QUESTION = re.compile(
     r"\?\s*$|^\W*(?:who|what|when|where|why|how|which|is|are|do|does|did|can|could|wer|was|wann|wo\w{0,4}|warum|wie"
@@ -91,6 +92,9 @@ def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
         found = form.fullmatch(low if row["tool"] in _OWN_WORDS else asked)
         if found and row["tool"] == "recall" and fold(found["query"]).strip(" ?.") in _MYSELF:
             continue  # of everything there is too much to tell
+        named = (found[group] or "" for group in form.groupindex) if found else ()
+        if row["tool"] == "cancel" and any(fold(each).split(" ")[0] in _NONE for each in named):
+            continue  # "cancel no timers"
         if found and not (row["tool"] == "add_time" and tongue.seconds(found["span"]) >= 86400):
             kind: Kind = row.get("kind", "command")
             return Plan(kind, [_call(row, found, line, tongue)], language=tongue.name)
@@ -148,7 +152,7 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
 def _timer(line: str, low: str, tongue: Language) -> Plan | None:
     rows = tongue.data["timer"]
     word = re.search(rf"\b(?:{rows['said']})\b", low)
-    if word is None or re.match(rows["talk"], low):
+    if word is None or re.match(rows["talk"], low) or re.search(rows["denied"], low):
         return None
     if re.fullmatch(rows["ask"], low):
         return Plan("command", said=tongue.say["how_long"], language=tongue.name)

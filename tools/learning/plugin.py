@@ -137,6 +137,8 @@ class Nightly:
         return how
 
     def _tried(self) -> int:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        with contextlib.suppress(
+            OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError
+        ):
             return int(json.loads(self._file.read_text())["tried"])
         return 0

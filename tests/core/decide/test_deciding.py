@@ -383,3 +383,14 @@ def test_yes_and_no_make_a_question_that_its_name_words() -> None:
     question = asked("is_urgent", {"yes": "", "no": ""})
     assert question.kind == "noul" and question.wire()["instructions"] == "is urgent"
     assert question.read({"noul": 0.25}) == {"no": 0.75, "yes": 0.25}
+
+
+@pytest.mark.parametrize(
+    "text", ['{"local": NaN}', '{"local": 1' + "0" * 400 + "}", "[" * 100_000, "{"]
+)
+def test_a_damaged_file_of_temperatures_leaves_probabilities_as_they_came(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "calibration.json").write_text(text)
+    found = Calibration(tmp_path).apply("local", "x", {"a": 0.7, "b": 0.3})
+    assert found == pytest.approx({"a": 0.7, "b": 0.3})

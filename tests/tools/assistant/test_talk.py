@@ -219,3 +219,27 @@ def test_an_order_may_have_its_reason_beside_it(text: str, call: tuple[str, obje
 )
 def test_what_is_told_is_no_order_with_a_reason(text: str) -> None:
     assert not [call for call in plan(text, NOW).calls if call[0] != "reminder" or "week" in text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Stell keinen Timer auf zehn Minuten",
+        "Set no timer for 5 minutes",
+        "sin temporizador de 5 minutos",
+        "cancel no timers",
+        "lösche keinen Timer",
+        "Should I set a timer for ten minutes?",
+    ],
+)
+def test_what_is_denied_or_asked_is_no_order(text: str) -> None:
+    assert not plan(text, NOW).calls
+
+
+@pytest.mark.parametrize(
+    "text", ["no timer, I only have 5 minutes", "why do eggs take 10 minutes?"]
+)
+def test_an_answer_to_how_long_is_no_other_sentence(text: str) -> None:
+    asked = Past("set a timer", (), "For how long?")
+    assert not plan(text, NOW, asked).calls
+    assert plan("ten minutes", NOW, asked).calls == [("timer", {"seconds": 600})]
