@@ -35,10 +35,12 @@ class _Turn:
     def answer(self) -> Plan | None:
         """To a question that was asked back."""
         say, begun = self.tongue.say, self.past.said.rstrip(".!? ")
-        if self.past.reply in (say["how_long"], say["when"]) and (
-            found := rules.command(f"{begun} {self.line}", self.tongue, self.now)
-        ):
-            return found
+        if self.past.reply in (say["how_long"], say["when"]):
+            denied = re.search(self.tongue.data["timer"]["denied"], fold(self.line))
+            if denied or self.line.endswith("?"):  # a sentence of its own
+                return None
+            if found := rules.command(f"{begun} {self.line}", self.tongue, self.now):
+                return found
         return pick.answered(begun, self.past.reply, self.line, self.tongue, self.now)
 
     def change(self) -> Plan | None:

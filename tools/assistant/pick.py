@@ -107,9 +107,6 @@ def answered(
 ) -> Plan | None:
     """The plan for `line` after `reply` asked whether to do what `said` wants, or for a slot of it."""
     data, low = _data()[tongue.name], fold(line).strip(_EDGES)
-    slot = reply in (tongue.say["how_long"], tongue.say["when"])
-    if slot and (line.endswith("?") or re.search(tongue.data["timer"]["denied"], low)):
-        return None  # a sentence of its own
     if reply == tongue.say["how_long"]:
         return _whole(fill(f"{said} {line}", "timer", tongue, now), tongue)
     if reply == tongue.say["when"]:

@@ -112,13 +112,11 @@ def _beside(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     parts = re.split(r"[,;.!]+ ", line, maxsplit=1)
     for said, reason in (parts, parts[::-1]) if len(parts) == 2 else ():
         low = fold(reason).strip(" .!")
+        if reason is parts[0] and fold(said).startswith("what"):  # "..., what now" asks for nothing
+            continue
         whole = "?" not in said and low and len(f"{said} {reason}".split()) > 3
         if whole and re.fullmatch(tongue.data["polite"]["reason"], low):
             found = command(said, tongue, now)
-            if (
-                said[:4].lower() == "what" and reason is parts[0]
-            ):  # "..., what now" asks for nothing
-                continue
             if found and found.calls and {tool for tool, _ in found.calls} <= _LIGHT:
                 return found
     return None

@@ -243,3 +243,12 @@ def test_an_answer_to_how_long_is_no_other_sentence(text: str) -> None:
     asked = Past("set a timer", (), "For how long?")
     assert not plan(text, NOW, asked).calls
     assert plan("ten minutes", NOW, asked).calls == [("timer", {"seconds": 600})]
+
+
+@pytest.mark.parametrize(
+    "text", ["don't remind me tomorrow at 7", "How is the weather tomorrow at 7?"]
+)
+def test_an_answer_to_when_is_no_other_sentence(text: str) -> None:
+    asked = Past("Remind me to call Anna", (), "When shall I remind you?")
+    assert not [args for _, args in plan(text, NOW, asked).calls if "Anna" in str(args)]
+    assert plan("tomorrow at 7", NOW, asked).calls
