@@ -67,6 +67,15 @@ class ScriptedModel:
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         return [], {}
 
+    async def count(self, role: str, what: object) -> tuple[int | None, int]:
+        return None, 0
+
+    def local(self, role: str) -> bool:
+        return True
+
+    async def small(self, role: str) -> bool:
+        return False
+
     async def close(self) -> None:
         return
 
