@@ -4,8 +4,9 @@ clock; knows no tool.
 
 Invariant: a call ends within its limits, whatever the guest or the worker does; a worker that has not ended it by
 then is killed, and the next call gets another. A call that no worker has begun is made again: only what was begun
-can be the fault of a guest. With exod ends the server (it reads from a socket whose other end exod alone has), and
-with it its workers."""
+can be the fault of a guest, and of that only what makes its worker break: one that breaks says so, in words that are
+no JSON, one that somebody kills just ends. With exod ends the server (it reads from a socket whose other end exod
+alone has), and with it its workers."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ import contextlib
 import importlib.util
 import itertools
 import json
+import os
 import re
+import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -29,6 +32,7 @@ from exo.core.toolbox.workers import bounded
 
 LINE = 4_000_000  # bytes between exod and a worker
 START = 120.0  # seconds for the start of the server; the first on a machine compiles
+TRIES = 3  # of a call, where workers or servers die before it begins
 MOST = 8  # calls at once, those that wait for a person included; others wait
 ENDED = "the sandbox was ended in the middle of it; call it again"
 HostFunction = Callable[..., Awaitable[Any]]
@@ -103,11 +107,12 @@ class Sandbox:
             "limits": asdict(limits),
         }
         async with self._some:
-            for _ in range(MOST + 2):  # every free one may have gone, then the server
+            for _ in range(len(self._free) + TRIES):  # all of those may have gone
                 worker = self._free.pop() if self._free else await self._fork()
                 if worker and (result := await self._call(worker, task, can, limits.seconds)):
                     return result
-        raise ExoError("run in the sandbox", "no worker begins it", "look at the log of exod")
+        do = "try again, or look at the log of exod"
+        raise ExoError("start the sandbox", "its processes die as they begin", do)
 
     async def close(self) -> None:
         """End all workers and wait for their end; the next call starts one."""
@@ -137,18 +142,21 @@ class Sandbox:
                 result = Result(**{key: said[key] for key in Result.__dataclass_fields__})
             except TimeoutError:
                 return Result(False, error=f"more than {seconds:g} s")
-            except (ValueError, KeyError, OSError):
-                why = "the worker died of it" if self._kill(worker) else ENDED
-                return Result(False, error=why) if begun else None
+            except OSError:
+                return Result(False, error=ENDED) if begun else None
+            except (ValueError, KeyError, TypeError, RecursionError):
+                return Result(False, error="the worker died of it")
             undo.pop_all()
         self._free.append(worker)
         return result
 
     async def _fork(self) -> Worker | None:
-        """A new worker; None where the server has died: the next call starts it. Raises ExoError where there is
+        """A new worker; None where the server has died: the next try starts it. Raises ExoError where there is
         no sandbox on this machine."""
         async with self._starting:
             control = self._control or await self._start()
+        if control is None:
+            return None
         number, (ours, theirs) = next(self._numbers), socket.socketpair()
         try:
             with theirs:
@@ -159,40 +167,48 @@ class Sandbox:
             return None
         return Worker(number, *await asyncio.open_unix_connection(sock=ours, limit=LINE))
 
-    def _kill(self, worker: Worker) -> bool:
-        """Let a worker go, whatever it does; False where the server has died, and it with it."""
+    def _kill(self, worker: Worker) -> None:
+        """Let a worker go, whatever it does. Where the server has died, so has it."""
         worker.writer.transport.abort()
         with contextlib.suppress(OSError):
-            return self._control is not None and bool(self._control.send(b"%d" % worker.number))
-        return False
+            if self._control is not None:
+                self._control.send(b"%d" % worker.number)
 
     def _stop(self) -> None:
         """End the server and with it all workers."""
-        if self._server is not None and self._server.returncode is None:
-            self._server.kill()
+        with contextlib.suppress(ProcessLookupError):
+            if self._server is not None and self._server.returncode is None:
+                # not its kill(): that looks whether it has ended, and takes its end from the loop
+                os.kill(self._server.pid, signal.SIGKILL)
         if self._control is not None:
             self._control.close()
         self._control = None
 
-    async def _start(self) -> socket.socket:
-        """Start the server, without the packages of this Python: they cost more than half of its start."""
+    async def _start(self) -> socket.socket | None:
+        """Start the server, without the packages of this Python: they cost more than half of its start. None where
+        it dies. Raises ExoError for what it lacks."""
         found = importlib.util.find_spec("wasmtime")
         site = Path(found.origin).parents[1] if found and found.origin else ""
         words = ("-I", "-S", Path(__file__).with_name("worker.py"), make_folder(self._cache), site)
+        null = asyncio.subprocess.DEVNULL
         self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         self._control.setblocking(False)
-        with contextlib.ExitStack() as undo, contextlib.suppress(OSError):  # TimeoutError is one
+        with contextlib.ExitStack() as undo:
             undo.callback(self._stop)
-            with theirs:
-                self._server = await asyncio.create_subprocess_exec(
-                    sys.executable, *words, stdin=theirs.fileno(), stdout=asyncio.subprocess.DEVNULL
-                )
-            async with asyncio.timeout(START):
-                if await asyncio.get_running_loop().sock_recv(self._control, 16):
-                    undo.pop_all()
-                    return self._control
-        do = "install exo-companion[sandbox]; agent tools are off until then"
-        raise ExoError("start the sandbox", "its worker does not start", do, code="no_sandbox")
+            try:
+                with theirs:
+                    self._server = await asyncio.create_subprocess_exec(
+                        sys.executable, *words, stdin=theirs.fileno(), stdout=null
+                    )
+                async with asyncio.timeout(START):
+                    told = await asyncio.get_running_loop().sock_recv(self._control, 256)
+            except OSError as error:  # TimeoutError is one
+                told = str(error).encode() or b"it takes too long; look at the log of exod"
+            if told == b"ready":
+                undo.pop_all()
+            elif told:
+                raise ExoError("start the sandbox", told.decode(), code="no_sandbox")
+        return self._control
 
     def _modules(self, source: str) -> list[tuple[str, str]]:
         """What it imports of the library, with what that imports, those first."""
@@ -222,7 +238,7 @@ async def _answer(can: Mapping[str, HostFunction], said: dict[str, Any]) -> dict
 async def _line(worker: Worker) -> dict[str, Any]:
     """The next line. Raises OSError where the worker has died."""
     line = await worker.reader.readline()
-    if not line:
+    if not line.endswith(b"\n"):
         raise OSError("the worker died")
     said: dict[str, Any] = json.loads(line)
     return said

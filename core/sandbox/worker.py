@@ -4,14 +4,15 @@ person, no exod.
 
 It is forked by a server, this same file: that one has wasmtime imported and the module loaded, runs no guest, and
 ends with whoever holds the other end of its stdin (a socket of datagrams). A datagram NUMBER with a socket forks a
-worker that serves on it, NUMBER alone kills that worker; to its own start the server answers one datagram.
+worker that serves on it, NUMBER alone kills that worker; of its own start the server says in one datagram that it is
+ready, or what it lacks.
 
 Invariant: a guest has no file, no network, no clock and no randomness: its whole world is the functions below
 and what the parent answers. What it does ends in one `done` line, or with the worker.
 
 The socket carries JSON lines: {source, entry, args, can, modules, now, limits} comes in and is answered by
 {op: begun}; {op: host, name, args} goes out and is answered by {ok, value | error}; {op: done, ok, value, out,
-error, fuel} ends it.
+error, fuel} ends it. A worker that breaks says so in a line that is no JSON.
 
 It is started without the packages of its Python, so that nothing of exo can be imported here."""
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import gc
 import hashlib
 import json
@@ -77,15 +79,13 @@ class Ended(Exception):
 class Machine:
     """The module, compiled once a machine and kept in `cache`; `run` calls it."""
 
-    def __init__(self, cache: Path, site: Path) -> None:
-        import wasmtime
-
+    def __init__(self, wasmtime: Any, raw: bytes, cache: Path) -> None:
         config = wasmtime.Config()
         config.consume_fuel = config.wasm_exceptions = True
         config.max_wasm_stack = STACK
         self._wasm = wasmtime
         self._engine = wasmtime.Engine(config)
-        module = self._compiled(cache, (site / WASM).read_bytes())
+        module = self._compiled(cache, raw)
         linker = wasmtime.Linker(self._engine)
         for row in module.imports:
             linker.define_func(row.module, row.name, row.type, self._act(row.name), True)
@@ -269,6 +269,8 @@ def work(machine: Machine, talk: socket.socket, server: int) -> None:
         answer: dict[str, Any] = json.loads(lines.readline() or os._exit(0))
         return answer
 
+    sys.stderr = replies  # what it breaks with
+    faulthandler.enable(replies)
     signal.alarm(REST)
     while os.getppid() == server and (line := lines.readline()):  # else it died before the prctl
         signal.alarm(0)
@@ -308,8 +310,16 @@ def serve(machine: Machine, control: socket.socket) -> None:
 def main() -> None:
     """The arguments are the cache's folder and the one where packages are."""
     sys.path.append(sys.argv[2])
-    machine = Machine(*map(Path, sys.argv[1:3]))
-    serve(machine, socket.socket(fileno=0))
+    faulthandler.enable()  # before wasmtime, whose own handlers come first: a guest's trap is no crash
+    control = socket.socket(fileno=0)
+    try:
+        import wasmtime
+
+        raw = Path(sys.argv[2], WASM).read_bytes()
+    except (ImportError, OSError) as error:
+        control.send(f"{error}; install exo-companion[sandbox] to use agent tools".encode()[:256])
+    else:
+        serve(Machine(wasmtime, raw, Path(sys.argv[1])), control)
     os._exit(0)  # with nothing to tidy up
 
 

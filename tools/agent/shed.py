@@ -18,7 +18,7 @@ from typing import Any
 from exo.core.base.errors import ExoError
 from exo.core.plugins.registry import Core
 from exo.core.protocol.schema import Call
-from exo.core.sandbox.host import HostFunction, Limits, Sandbox
+from exo.core.sandbox.host import ENDED, HostFunction, Limits, Sandbox
 from exo.core.toolbox.registry import Context, Output, ToolSpec, check_args
 from exo.tools.agent.package import Package, read_package
 from exo.tools.agent.replay import KEPT, Recorded, Recorder, Records, Replayed, replay, told
@@ -202,6 +202,8 @@ class Shed:
             return Output((result.out + text).strip() or "(no result)")
         if result.error.startswith("more than") and waits.long():
             return Output(f"{name}: no answer in time ({', '.join(package.can)})", False)
+        if result.error == ENDED:  # somebody else ended it
+            return Output(f"{name}: {result.error}", False)
         now = replace(now, strikes=now.strikes + 1)
         if self._now(held):
             self._held[name] = now

@@ -15,12 +15,12 @@ from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.ledger.ledger import Ledger
 from exo.core.protocol.schema import Call, ToolResult
-from exo.core.sandbox.host import Result
+from exo.core.sandbox.host import ENDED, Result
 from exo.core.substrate.artifacts import Artifacts
 from exo.core.toolbox.registry import HIDDEN, Context, Toolbox, ToolSpec
 from exo.tools.agent.package import made
 from exo.tools.agent.replay import Records
-from exo.tools.agent.shed import Shed
+from exo.tools.agent.shed import STRIKES, Shed
 from exo.tools.agent.workspace import FILE, Draft, Workspace
 from exo.tools.clock import FakeClock
 
@@ -337,3 +337,16 @@ def test_a_turn_that_ended_meanwhile_takes_in_no_tool(world: World) -> None:
             asyncio.run(world.shed.add(package(name, "return 2 - 1"), "model", "one"))
     assert len(world.artifacts.history("tool/count_it")) == 1
     assert [each.package.name for each in world.shed.list()] == ["count_it"]
+
+
+def test_a_worker_that_somebody_killed_is_no_failure_of_the_tool(world: World) -> None:
+    asyncio.run(world.shed.add(package(), "model"))
+    world.box.result = lambda source: Result(False, error=ENDED)
+    for _ in range(2 * STRIKES):
+        told = asyncio.run(world.shed.run("count_it", "s", {}))
+        assert not told.ok and told.text == f"count_it: {ENDED}"
+    held = world.shed.get("count_it")
+    assert (held.state, held.strikes) == ("active", 0)
+    world.box.result = lambda source: Result(False, error="the worker died of it")
+    asyncio.run(world.shed.run("count_it", "s", {}))
+    assert world.shed.get("count_it").state == "quarantined"
