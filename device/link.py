@@ -140,7 +140,7 @@ class Exod:
     def _remembered(self) -> str:
         try:
             return str(json.loads(self._memo.read_text())["session"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return ""  # a first start, or a file that was lost: state can be lost
 
     # threads

@@ -125,7 +125,7 @@ class Pin:
             found = json.loads(self._path.read_text())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}  # there was one: locked
         return found if isinstance(found, dict) else {}
 

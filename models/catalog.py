@@ -169,7 +169,7 @@ class Catalog:
     def _recorded(self) -> dict[str, dict[str, Any]]:
         try:
             value = json.loads((self.folder / STATE).read_text())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}
 

@@ -26,6 +26,8 @@ from exo.tools.objects import json_object
 from exo.tools.transcript import visible
 
 Ask = Callable[[str, str, dict[str, str] | None], dict[str, Any]]
+KEPT = {"new": "a new head of your own", "before": "your own head as before"}
+KEPT |= {"shipped": "the head that came along"}
 PATIENCE = 30.0  # seconds for a model that must be loaded first: nobody waits to be answered
 
 
@@ -209,6 +211,10 @@ def _status(home: Home, as_json: bool) -> int:
 def _table(told: dict[str, Any]) -> list[str]:
     """The state of learning for a person's eyes."""
     lines = [f"{told['decisions']} decisions, {told['labels']} of them judged by you"]
+    if told["idle"]:
+        lines.append(
+            f"{told['idle']} more verdicts were of an answer, or of a decision that is gone"
+        )
     if told["rows"]:
         lines += [
             "",
@@ -243,16 +249,20 @@ def _learnt(told: dict[str, Any]) -> list[str]:
     lines = [f"learnt {when:%Y-%m-%d %H:%M} from {told['labels']} labels"]
     for mechanism, row in told["heads"].items():
         measures = row.get("measures", {})
-        new, old = measures.get("new"), measures.get("before") or measures.get("shipped")
-        line = f"  {mechanism}: {row['kept']} kept"
-        if new and old:
-            pairs = [
-                f"{name} {old[name]:.2f} -> {new[name]:.2f}"
-                for name in ("accuracy", "coverage", "ece", "brier")
-            ]
-            line += f"; the new one on {row['held']} held out: {', '.join(pairs)}"
+        new, old = measures.get("new", {}), measures.get("before") or measures.get("shipped", {})
+        line = f"  {mechanism}: {KEPT.get(row['kept'], row['kept'])}"
+        if row.get("back"):
+            line += ", your own of before was gone back from"
+        both = [
+            name for name in ("accuracy", "coverage", "ece", "brier") if name in {*new} & {*old}
+        ]
+        if both:
+            line += (
+                f"; {row.get('rows', 0)} labels, on {row.get('held', 0)} held out before -> new: "
+            )
+            line += ", ".join(f"{name} {old[name]:.2f} -> {new[name]:.2f}" for name in both)
         elif "rows" in row:
-            line += f"; {row['rows']} labels are too few to try one of your own"
+            line += f"; {row['rows']} labels, too few to try one of your own"
         lines.append(visible(line))
     return lines
 

@@ -7,8 +7,10 @@ the provider's generic one."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +34,7 @@ FEW = 30  # labels of full weight that weigh as much as the generic temperature
 PATIENCE = 300.0  # seconds for a fit, the embedding of its texts included
 MOST = 240  # labels of a mechanism that a fit is given, the newest
 LEARNT = "learnt.json"  # in state/cache/decide: what the last learning came to
+LAST = 253_402_214_400_000  # ms UTC of the last day that a calendar knows
 BINS = 10  # of the expected calibration error
 # how strong a signal is that does not say so itself, per million
 STRENGTH = {"should_have_been": 800_000, "reject": 400_000, "accept": 300_000}
@@ -87,8 +90,10 @@ def labels(ledger: Ledger) -> list[Label]:
     return read(ledger)[0]
 
 
-def read(ledger: Ledger) -> tuple[list[Label], Counter[tuple[str, str]]]:
-    """The labels, and how many decisions there are at all by (mechanism, provider)."""
+def read(ledger: Ledger) -> tuple[list[Label], Counter[tuple[str, str]], int]:
+    """The labels, how many decisions there are at all by (mechanism, provider), and how many verdicts say nothing of
+    any decision."""
+    idle = 0
     texts: dict[tuple[str, str], str] = {}  # (turn, tool), the tool "" for what was said
     made: dict[str, _Made] = {}
     found: dict[str, Label] = {}
@@ -103,12 +108,14 @@ def read(ledger: Ledger) -> tuple[list[Label], Counter[tuple[str, str]]]:
             if turn and body.get("mechanism") in MECHANISMS:
                 made[entry.id] = _Made(body, texts.get((turn, tool), ""), entry.ts)
         else:
-            for id_ in _judged(entry, body, made):
-                if label := _label(body, made[id_]):
+            said = [(id_, _label(body, made[id_])) for id_ in _judged(entry, body, made)]
+            for id_, label in said:
+                if label:
                     found.pop(id_, None)
                     found[id_] = label
+            idle += entry.kind == "verdict" and not any(label for _, label in said)
     count = Counter((str(m.body["mechanism"]), str(m.body["provider"])) for m in made.values())
-    return list(found.values()), count
+    return list(found.values()), count, idle
 
 
 def _judged(entry: Entry, body: dict[str, Any], made: Mapping[str, _Made]) -> list[str]:
@@ -160,7 +167,8 @@ def _label(body: dict[str, Any], made: _Made) -> Label | None:
 def learn(home: Home, least: int = 0) -> dict[str, Any]:
     """Fit temperatures and the person's own heads on all labels of the record; needs exo-models for the
     heads. With `least`, only where so many labels have come since the last time. Returns {at, labels, temperatures,
-    heads: {mechanism: what was kept, and the measures of each head tried}}, which `status` shows. Raises ExoError."""
+    heads: {mechanism: what was kept, whether an own head was gone back from, and the measures of each head tried}}, which
+    `status` shows. Raises ExoError."""
     ledger = Ledger(home, clock := SystemClock(), enrol=False)
     try:
         rows = labels(ledger)
@@ -174,7 +182,11 @@ def learn(home: Home, least: int = 0) -> dict[str, Any]:
         old = before.get("heads", {}).get(mechanism, {})
         new = _fit(home, mechanism, rows)
         changed = new["kept"] == "new" or new.get("version", 0) != old.get("version", 0)
-        heads[mechanism] = new | {"since": now if changed else old.get("since", 0)}
+        back = (
+            old.get("version", 0) > 0 == new.get("version", 0)
+        )  # the shipped head does better again
+        since = now if changed else old.get("since", 0)
+        heads[mechanism] = new | {"since": since, "back": back}
     # what the head before was too sure of says nothing of the one that stands
     heats = temperatures(
         [r for r in rows if r.provider != LOCAL or r.ts >= heads[r.mechanism]["since"]]
@@ -210,23 +222,61 @@ def _rows(rows: Sequence[Label], mechanism: str) -> list[dict[str, Any]]:
 
 
 def learnt(home: Home) -> dict[str, Any]:
-    """What the last learning came to; {} before the first, and where the cache was lost."""
+    """What the last learning came to; {} before the first, and where the cache was lost. A damaged file is told of once
+    and removed: the next learning makes it anew."""
+    path = home.cache / "decide" / LEARNT
     try:
-        told = json.loads((home.cache / "decide" / LEARNT).read_text())
-    except (OSError, ValueError):
+        told = json.loads(path.read_text())
+        if _whole(told):
+            return dict(told)
+        why = "it is not as it was written"
+    except FileNotFoundError:
         return {}
-    return told if isinstance(told, dict) else {}
+    except (OSError, ValueError, RecursionError) as error:
+        why = str(error)[:200]
+    print(f"read {path}: {why}; it is made anew by the next `exo decide --learn`", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        path.unlink()
+    return {}
+
+
+def _whole(told: Any) -> bool:
+    """Whether it has the shape that `learn` writes."""
+    if not isinstance(told, dict) or not all(_number(told.get(key)) for key in ("at", "labels")):
+        return False
+    rows, heats = told.get("heads"), told.get("temperatures")
+    if not isinstance(rows, dict) or not isinstance(heats, dict):
+        return False
+    return all(map(_number, heats.values())) and all(map(_head, rows.values()))
+
+
+def _head(row: Any) -> bool:
+    if not isinstance(row, dict) or not isinstance(row.get("kept"), str):
+        return False
+    counts = (row.get(key, 0) for key in ("since", "version", "rows", "held"))
+    tables = [row.get("common", {}), row.get("measures", {})]
+    if not all(isinstance(each, dict) for each in tables):
+        return False
+    tables += tables.pop().values()
+    flat = all(isinstance(each, dict) and all(map(_number, each.values())) for each in tables)
+    return flat and all(map(_number, counts)) and isinstance(row.get("back", False), bool)
+
+
+def _number(value: Any) -> bool:
+    """A count, a measure or a time (ms UTC) that a calendar knows."""
+    return type(value) in (int, float) and 0 <= value < LAST
 
 
 def status(home: Home) -> dict[str, Any]:
-    """How good the decisions were by the person's own labels: {decisions, labels, rows: [{mechanism, provider, decisions,
+    """How good the decisions were by the person's own labels: {decisions, labels, idle: verdicts that say nothing of any
+    decision, rows: [{mechanism, provider, decisions,
     labels, accuracy, coverage, answered, ece, brier, ece_raw, curve}], learnt}. Accuracy is that of the likeliest option over
     all labelled ones; coverage is the part that was sure enough to count, `answered` the accuracy of that; `curve` the
     accuracy of the surest tenth, two tenths, ... Labels come where somebody said something, more often after a fault:
     accuracy is a lower bound. Raises ExoError."""
     ledger = Ledger(home, SystemClock(), enrol=False)
     try:
-        rows, made = read(ledger)
+        rows, made, idle = read(ledger)
     finally:
         ledger.close()
     told = []
@@ -234,7 +284,8 @@ def status(home: Home) -> dict[str, Any]:
         some = [row for row in rows if (row.mechanism, row.provider) == (mechanism, provider)]
         head = {"mechanism": mechanism, "provider": provider}
         told.append({**head, "decisions": made[mechanism, provider], **_measured(some)})
-    return {"decisions": made.total(), "labels": len(rows), "rows": told, "learnt": learnt(home)}
+    every = {"decisions": made.total(), "labels": len(rows), "idle": idle}
+    return every | {"rows": told, "learnt": learnt(home)}
 
 
 def _measured(rows: Sequence[Label]) -> dict[str, Any]:

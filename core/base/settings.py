@@ -23,6 +23,7 @@ from exo.core.base.errors import SettingError, storage_error
 from exo.core.base.files import write_atomic
 
 Value = bool | int | float | str
+LONGEST = 64_000  # bytes of a TOML text: a second of a board
 Made = dict[str, tuple[Value, str]]  # by artifacts: setting -> value, whose it is
 
 
@@ -113,10 +114,8 @@ def changes(name: str, text: str) -> Made:
     if name.startswith("threshold/"):
         rows = {name.replace("/", ".", 1): text.strip()}
     elif name == "settings/context":
-        try:
-            rows = dict(_flat(tomllib.loads(text)))
-        except (ValueError, RecursionError) as error:
-            raise SettingError(f"read {name}", str(error), "give TOML: context.tail = 8") from error
+        raw = text.encode("utf-8", "surrogatepass")
+        rows = dict(_flat(_toml_of(raw, name, "give TOML: context.tail = 8")))
         for key in rows:
             if not key.startswith("context."):
                 raise SettingError(f"setting {key[:80]}", f"{name} changes context.NAME alone")
@@ -126,19 +125,28 @@ def changes(name: str, text: str) -> Made:
 def read_toml(path: Path) -> dict[str, Any]:
     """What a person wrote into a file; an absent one is empty. Raises SettingError, StorageError."""
     try:
-        return tomllib.loads(path.read_text())
+        return _toml_of(path.read_bytes(), str(path), "mend or remove the file")
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise storage_error(f"read {path}", error) from error
-    except ValueError as error:  # no TOML, or no UTF-8
-        raise SettingError(f"read {path}", str(error), "mend or remove the file") from error
+
+
+def _toml_of(raw: bytes, source: str, do: str) -> dict[str, Any]:
+    """What `raw` says. Raises SettingError naming `source`, also for more than LONGEST bytes."""
+    try:
+        if len(raw) > LONGEST:
+            raise ValueError(f"it has more than {LONGEST} bytes")
+        return tomllib.loads(raw.decode())
+    except (ValueError, RecursionError) as error:  # no TOML, or no UTF-8
+        raise SettingError(f"read {source}", str(error)[:200], do) from error
 
 
 def parse(name: str, value: object, source: str) -> Value:
     """Return `value` in the setting's type. Raises SettingError naming `source`."""
-    row, where = _row(name), f"{value!r:.80} from {source}"
+    row, where = _row(name), f"what stands in {source}"
     try:
+        where = f"{value!r:.80} from {source}"  # a number of thousands of digits has no words
         result = _convert(type(row.default), value)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         kind = type(row.default).__name__
@@ -161,13 +169,14 @@ def _convert(kind: type[Value], value: object) -> Value:
     return kind(value)
 
 
-def _flat(table: dict[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+def _flat(table: dict[str, object]) -> Iterator[tuple[str, object]]:
     """TOML reads `voice.backend = ...` as a table in a table; a setting's name is the whole path."""
-    for key, value in table.items():
+    rows = list(table.items())
+    for name, value in rows:  # tables may be deeper than calls may
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
+            rows += [(f"{name}.{key}", each) for key, each in value.items()]
         else:
-            yield prefix + key, value
+            yield name, value
 
 
 def _toml(value: Value) -> str:

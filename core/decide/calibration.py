@@ -36,7 +36,7 @@ class Calibration:
                 self._temperatures = {
                     key: min(max(float(each), RANGE[0]), RANGE[1])
                     for key, each in read.items()
-                    if each == each  # NaN is not
+                    if float(each) == float(each)  # NaN is not
                 }
             self._seen = seen
         except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):

@@ -85,7 +85,7 @@ class DeviceKey:
             data = json.loads(path.read_bytes())
             left = data.get("left") or {"seq": 0, "chain": ""}
             return cls(Key(bytes.fromhex(data["seed"])), int(left["seq"]), str(left["chain"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except Exception as error:
             do = "put it back from a backup, or move it aside"
             raise HomeError(f"read {path}", "it is not whole", do) from error
 

@@ -118,9 +118,13 @@ def _plan(home: Home) -> dict[str, list[str]]:
     plan: dict[str, list[str]] = {"ids": [], "texts": [], "words": [], "turns": []}
     try:
         plan = {**plan, **json.loads(_file(home).read_text())}
+        if not all(
+            isinstance(rows, list) and {*map(type, rows)} <= {str} for rows in plan.values()
+        ):
+            raise ValueError("lists of texts are wanted")
     except FileNotFoundError:
         pass
-    except (ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         do = "remove it, then forget again what was to go"
         raise HomeError(f"read {_file(home)}", f"it is damaged: {error}", do) from error
     return plan

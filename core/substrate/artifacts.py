@@ -72,8 +72,9 @@ class Artifacts:
         if now < self._read or changed:  # all anew: what is merged may belong before what is known
             self._named = {}
             for entry in self._ledger.entries(kinds=("artifact",)):
-                body = entry.body or {"name": "forgotten", "text": None}
-                named, text = str(body["name"]), body["text"]
+                body = entry.body or {}
+                named, text = str(body.get("name", "forgotten")), body.get("text")
+                text = text if isinstance(text, str) else None  # it may be another device's
                 rows = self._named.setdefault(named, [])
                 by, code, why = (str(body.get(key, "")) for key in ("by", "code", "why"))
                 rows.append(Version(named, len(rows) + 1, text, by, code, why, entry.ts, entry.id))

@@ -103,9 +103,8 @@ async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call `function`: a coroutine function here, any other in a thread. What it raises is an
     Exception: its sys.exit() would end the loop, and so exod."""
     try:
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004 - objects with an async __call__
-        ):
+        inner = getattr(function, "__call__", None)  # noqa: B004 - of objects, it may be async
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inner):
             return await function(*args, **kwargs)
         value = await in_thread(function, *args, **kwargs)
         return await value if inspect.isawaitable(value) else value
