@@ -186,5 +186,5 @@ def _toml(value: Value) -> str:
 
 def _row(name: str) -> Setting:
     if name not in BY_NAME:
-        raise SettingError(f"setting {name}", "there is none of that name", "see `exo doctor`")
+        raise SettingError(f"setting {name[:80]}", "there is none of that name", "see `exo doctor`")
     return BY_NAME[name]

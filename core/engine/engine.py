@@ -131,7 +131,7 @@ class Engine(Offers):
         self.plugins.core = Core(
             *(settings, clock, self._registry.slots, notes, self._registry.channels, self.tools),
             *(self._loop.act, self.before, self.undo_before, self.panel, self.sessions.as_of),
-            *(self.new_session, self.deliver, self._memory, self.secrets),
+            *(self.new_session, self.deliver, self.sessions.info, self._memory, self.secrets),
         )
         self._guard = Guard(home.state / "starts.json", clock) if home else None
         self._closing = False

@@ -151,7 +151,7 @@ class Core:
     toolbox, for tools that come and go while it runs; `act(session, call, by=, code=)`, a call through gate and approvals, made by that code;
     `before(session, replied=)`, the turn before the present one or the last that was answered, and `undo` of the former; `panel(session, action, data)`, a command to
     the device; `as_of(session)`, the time (ms UTC) that a fork looks back to, else 0; `new_session(title)` and
-    `deliver(session, text, key, ask, bell)` of Engine; the record (None where none is kept) and the secrets of the home."""
+    `deliver(session, text, key, ask, bell)` of Engine; `known(session)`, which raises unknown_session; the record (None where none is kept) and the secrets of the home."""
 
     settings: Settings
     clock: Clock
@@ -166,6 +166,7 @@ class Core:
     as_of: Callable[[str], int]
     new_session: Callable[[str], str]
     deliver: Callable[[str, str, str, bool, str], Awaitable[bool]]
+    known: Callable[[str], object]
     memory: Provider | None = None
     secrets: Secrets | None = None
 

@@ -68,6 +68,10 @@ def run(options: argparse.Namespace) -> int:
     for row in answer.get("tasks", [answer]):
         at = row["due"]
         when = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(at / 1000)) if at else "over"
+        if row.get("rests"):
+            when = "rests"
         how = f"{row['repeat'] or row['kind']} {row.get('zone', '')}".rstrip()
         print(visible(f"{row['id']}  {when}  {how}  {row['label']}"))
+        if row.get("rests"):
+            print(visible(f"          {row['rests']}"))
     return 0

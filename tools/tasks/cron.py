@@ -25,6 +25,7 @@ HOUR = 3_600_000  # ms
 _UNITS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AGAIN = re.compile(rf"@({'|'.join(get_args(repeat.Repeat))}) (.+)")
 _FORMS = "@every 30m, @at 2026-12-24T18:00, @daily 2026-12-24T18:00"
+_WAYS = 'write a cron line ("0 8 * * *": every day at 8), @daily, "@every 30m" or "@at 2026-12-24T18:00"'
 
 
 def following(
@@ -104,11 +105,12 @@ def _cron(line: str, after: datetime.datetime) -> int | None:
     from cronsim import CronSim, CronSimError
 
     if len(line.split()) != 5:
-        raise _wrong(line, "a line has five fields: minute hour day month weekday")
+        why = "it is no cron line, which has five fields: minute hour day month weekday"
+        raise ExoError(f"read the schedule {line[:80]!r}", why, _WAYS)
     try:
         found = next(CronSim(line, after))
     except (CronSimError, OverflowError) as error:
-        raise _wrong(line, str(error)) from error
+        raise ExoError(f"read the schedule {line[:80]!r}", str(error), _WAYS) from error
     except StopIteration:
         return None
     return round(found.timestamp() * 1000)

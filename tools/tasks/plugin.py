@@ -15,8 +15,10 @@ from exo.core.base.home import Home
 from exo.core.plugins import PluginContext
 from exo.core.plugins.registry import Core
 from exo.core.protocol.schema import Call
+from exo.core.toolbox.registry import check_args
 from exo.tools.tasks.cron import following
 from exo.tools.tasks.scheduler import Scheduler
+from exo.tools.tasks.table import is_condition
 
 
 def register(ctx: PluginContext, root: Path | None = None) -> None:
@@ -26,7 +28,19 @@ def register(ctx: PluginContext, root: Path | None = None) -> None:
         raise ValueError("tasks need a running exod with a home")
     home, loops = Home(root), list[asyncio.Task[None]]()
 
+    def usable(tool: str, args: dict[str, Any]) -> None:
+        """Raises ExoError no_tool for a condition that cannot be looked at."""
+        spec = core.tools.get(tool)
+        why = "there is no tool of that name" if spec is None else spec.available()
+        if why or spec is None:
+            raise ExoError(f"look at {tool[:60]}", why, "see `exo tool list`", code="no_tool")
+        if fault := check_args(spec.parameters, args):
+            do = "give what it needs: --with JSON"
+            raise ExoError(f"look at {tool[:60]}", fault, do, code="no_tool")
+
     async def wake(session: str, tool: str, args: dict[str, Any]) -> str:
+        core.known(session)
+        usable(tool, args)
         result = await core.act(session, Call(f"wake-{tool}", tool, args))
         if not result.ok:
             raise ExoError(f"look whether there is news ({tool})", result.text)
@@ -55,8 +69,13 @@ def register(ctx: PluginContext, root: Path | None = None) -> None:
                 line, text = str(args.get("line", "")), str(args.get("text", ""))
                 zone = str(args.get("zone") or local_zone())
                 following(line, core.clock.now_ms(), zone)  # before a session is made
-                place = str(args.get("session") or session or core.new_session("Tasks"))
-                more: dict[str, Any] = {"ask": bool(args.get("ask")), "wake": args.get("wake_if")}
+                wake_if = args.get("wake_if")
+                if isinstance(wake_if, dict) and is_condition(wake_if):
+                    usable(wake_if["tool"], wake_if.get("args") or {})
+                if place := str(args.get("session") or session or ""):
+                    core.known(place)
+                place = place or core.new_session("Tasks")
+                more: dict[str, Any] = {"ask": bool(args.get("ask")), "wake": wake_if}
                 missed = str(args.get("missed") or "once")
                 return tasks.add(line, text, place, zone, missed=missed, **more).row()
             case "list":

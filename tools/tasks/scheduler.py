@@ -28,6 +28,7 @@ LEASE = 300_000  # ms that a delivery may take before another may try
 RETRY = 5.0  # seconds until what is due still is looked at again
 ASKED = 1.0  # seconds that looking for news may keep the other tasks
 MOST = 100  # missed slots that are made up for by `all`
+GONE = ("unknown_session", "no_tool")  # codes of errors that no later time mends
 Deliver = Callable[[str, str, str, bool, str], Awaitable[bool]]
 Wake = Callable[[str, str, dict[str, Any]], Awaitable[str]]  # (session, tool, arguments) -> result
 
@@ -174,9 +175,17 @@ class Scheduler(Table):
             print(f"task {task.id}: {error}", file=sys.stderr)
             with contextlib.suppress(StorageError):
                 self._done(task, task.slot, task.seen)
+        except ExoError as error:
+            self._failed(task, now, error)
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs this slot alone
             print(f"task {task.id}: {type(error).__name__}: {error}", file=sys.stderr)
             self._done(task, self._following(task, now), task.seen)
+
+    def _failed(self, task: Task, now: int, error: ExoError) -> None:
+        """It costs this slot; where what the task needs is gone, the task: it rests, and says why."""
+        print(f"task {task.id}: {error}", file=sys.stderr)
+        rests = str(error) if error.code in GONE else ""
+        self._done(task, None if rests else self._following(task, now), task.seen, rests)
 
     def _slots(self, task: Task, now: int) -> tuple[list[int], int | None]:
         """(slots to deliver, the one that comes then)."""
@@ -201,7 +210,7 @@ class Scheduler(Table):
         quiet = found in ("", "null", "false", "[]", "{}", "0", task.seen)
         return "" if quiet else f"{task.text}\n{found}", found
 
-    def _done(self, task: Task, slot: int | None, seen: str) -> None:
-        move = "UPDATE tasks SET slot = ?, seen = ?, holder = '', until = 0 WHERE id = ?"
+    def _done(self, task: Task, slot: int | None, seen: str, rests: str = "") -> None:
+        move = "UPDATE tasks SET slot = ?, seen = ?, rests = ?, holder = '', until = 0 WHERE id = ?"
         with self._database.transaction(durable=True) as link:
-            link.execute(move, (slot, seen, task.id))
+            link.execute(move, (slot, seen, rests, task.id))

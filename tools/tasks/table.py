@@ -23,19 +23,20 @@ from exo.core.base.sqlite import Database
 from exo.core.retrieve.forget import Needles
 from exo.tools.tasks.cron import following
 
-FORMAT = 2
+FORMAT = 3
 SET = 1000  # ms that the clocks may differ before the wall clock counts as set
 LONGEST = 20_000  # characters of a row's text, and of its condition
 RUNG = 100  # timers and reminders that stay known after their end
 MISSED = ("once", "skip", "all")
-_COLUMNS = "id, kind, line, zone, text, session, ask, missed, wake, since, slot, seen"
+_COLUMNS = "id, kind, line, zone, text, session, ask, missed, wake, since, slot, seen, rests"
 
 
 @dataclass(frozen=True)
 class Task:
     """`line` is cron, @every, @at or @daily FIRST, and "@in 300000ms" of a timer; `ask` has the model answer, else the text
     is told as it is; `wake` is "" or JSON {tool, args}: only when that gives something new does the task fire. `slot`
-    is ms UTC, None when it is over; `since` is when it was made."""
+    is ms UTC, None when it is over; `since` is when it was made; `rests` is why it comes no more, where what it needs is
+    gone."""
 
     id: str
     kind: str
@@ -49,6 +50,7 @@ class Task:
     since: int
     slot: int | None
     seen: str = ""
+    rests: str = ""
 
     @property
     def due(self) -> int:
@@ -90,7 +92,8 @@ class Task:
         if self.kind != "task":
             return told | {"first": self.first, "repeat": self.repeat}
         wake = json.loads(self.wake) if self.wake else None
-        told |= {name: getattr(self, name) for name in ("line", "zone", "text", "missed", "slot")}
+        names = ("line", "zone", "text", "missed", "slot", "rests")
+        told |= {name: getattr(self, name) for name in names}
         return told | {"repeat": self.line, "ask": self.ask, "wake_if": wake}
 
 
@@ -105,10 +108,13 @@ class Table:
     @cached_property
     def _database(self) -> Database:
         database = Database(self._path, Path(__file__).with_name("tasks.sql").read_text(), FORMAT)
-        if database.rows("PRAGMA user_version") == [(1,)]:  # tasks alone
+        ((found,),) = database.rows("PRAGMA user_version")
+        if found < FORMAT:
             with database.transaction(durable=True) as link:
-                link.execute("ALTER TABLE tasks ADD kind TEXT NOT NULL DEFAULT 'task'")
-                link.execute("CREATE TABLE moved (id TEXT PRIMARY KEY) STRICT")
+                if found == 1:  # tasks alone
+                    link.execute("ALTER TABLE tasks ADD kind TEXT NOT NULL DEFAULT 'task'")
+                    link.execute("CREATE TABLE moved (id TEXT PRIMARY KEY) STRICT")
+                link.execute("ALTER TABLE tasks ADD rests TEXT NOT NULL DEFAULT ''")
                 link.execute(f"PRAGMA user_version = {FORMAT}")
         return database
 
@@ -153,7 +159,7 @@ class Table:
         it is; StorageError."""
         if not text.strip() or missed not in MISSED:
             raise ExoError("add a task", "it needs a text, and missed is once, skip or all")
-        if wake is not None and not _condition(wake):
+        if wake is not None and not is_condition(wake):
             raise ExoError("add a task", "wake_if is {tool, args}")
         told = json.dumps(wake, sort_keys=True) if wake else ""
         return self._add("task", line, text, session, zone, ask, missed, told)
@@ -299,7 +305,8 @@ def _insert(link: Any, task: Task) -> None:
     link.execute(f"INSERT INTO tasks ({_COLUMNS}) VALUES ({marks})", [*vars(task).values()])
 
 
-def _condition(wake: Any) -> bool:
+def is_condition(wake: Any) -> bool:
+    """Whether it is {tool, args}."""
     fits = isinstance(wake, dict) and isinstance(wake.get("tool"), str)
     return fits and isinstance(wake.get("args") or {}, dict)
 

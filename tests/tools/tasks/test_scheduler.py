@@ -13,7 +13,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from exo.core.base.errors import ExoError, StorageError
+from exo.core.base.client import Client
+from exo.core.base.errors import ExoError, ProtocolError, StorageError
+from exo.core.base.home import Home
 from exo.tools.clock import FakeClock
 from exo.tools.tasks.scheduler import Scheduler
 
@@ -478,5 +480,65 @@ def test_a_file_of_format_1_opens(world: World, tmp_path: Path) -> None:
     [task] = world.tasks.every()
     assert (task.kind, task.line, task.text, task.ask) == ("task", "0 7 * * *", "Stretch", False)
     world.tasks.count_down("s", 5, "")
+    world.fire()
+    assert list(world.told.values()) == ["Stretch"]
+
+
+@pytest.mark.parametrize(("code", "where"), [("unknown_session", "deliver"), ("no_tool", "wake")])
+def test_a_task_whose_session_or_tool_is_gone_rests_and_says_why(
+    world: World, capsys: pytest.CaptureFixture[str], code: str, where: str
+) -> None:
+    task = world.tasks.add("@every 1s", "x", "s", ZURICH, wake={"tool": "look"})
+    world.news = "new"
+
+    async def gone(*args: Any) -> Any:
+        raise ExoError("look at look", "it is gone", code=code)
+
+    setattr(world.tasks, f"_{where}", gone)
+    for _ in range(5):
+        world.clock.advance(2)
+        world.fire()
+    assert capsys.readouterr().err.count("it is gone") == 1
+    [row] = world.tasks.rows()
+    assert (row["id"], row["slot"]) == (task.id, None) and "it is gone" in row["rests"]
+    world.tasks.close()
+    world.open()
+    assert world.tasks.rows() == [row], "also after a start"
+    assert world.tasks.remove(task.id).id == task.id
+
+
+def test_what_cannot_be_looked_at_or_told_is_refused_when_it_is_added(exo: Home) -> None:
+    """In a running exod: a session that is not there, a condition that is no tool, or lacks its arguments."""
+    client = Client(exo.exod_socket, 60.0)
+
+    def add(**more: Any) -> str:
+        given = {"action": "add", "line": "@every 1h", "text": "x"} | more
+        try:
+            client.call("command.run", name="task", args=given)
+        except ProtocolError as error:
+            return str(error)
+        return ""
+
+    assert "there is none; create one" in add(session="nowhere")
+    assert "no tool of that name" in add(wake_if={"tool": "wordcounter"})
+    assert "argument 'path' is missing" in add(wake_if={"tool": "read_file"})
+    assert "wake_if is {tool, args}" in add(wake_if={"tool": 5})
+    said = add(line="every day at 8")
+    assert all(word in said for word in ('"0 8 * * *"', "@daily", "@every 30m", "@at 20"))
+    assert client.call("command.run", name="task", args={"action": "list"})["result"]["tasks"] == []
+    assert add(wake_if={"tool": "time", "args": {}}) == ""
+    rows = client.call("command.run", name="task", args={"action": "list"})["result"]["tasks"]
+    assert [row["wake_if"]["tool"] for row in rows] == ["time"]
+    client.call("command.run", name="task", args={"action": "remove", "id": rows[0]["id"]})
+
+
+def test_a_file_of_format_2_opens(world: World) -> None:
+    task = world.tasks.add("0 7 * * *", "Stretch", "s", ZURICH)
+    world.tasks.close()
+    with contextlib.closing(sqlite3.connect(world.path)) as link:
+        link.executescript("ALTER TABLE tasks DROP COLUMN rests; PRAGMA user_version = 2")
+    world.open()
+    assert world.tasks.every() == [task]
+    world.at("2027-03-01T07:00")
     world.fire()
     assert list(world.told.values()) == ["Stretch"]
