@@ -8,6 +8,7 @@ import asyncio
 import difflib
 import getpass
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,8 @@ from exo.core.base.home import Home
 from exo.tools.objects import json_object
 from exo.tools.transcript import visible
 
+TRACE = "Traceback (most recent call last)"
+_FRAME = re.compile(r'File "<string>", line (\d{1,9})(?:, in (\S+))?')
 # command -> help, and its verbs: name -> (help, arguments)
 VERBS: dict[str, tuple[str, dict[str, tuple[str, tuple[str, ...]]]]] = {
     "tool": (
@@ -27,6 +30,7 @@ VERBS: dict[str, tuple[str, dict[str, tuple[str, tuple[str, ...]]]]] = {
             "add": ("test a tool in a file NAME.py and take it in", ("FILE",)),
             "list": ("every tool, its state and why", ()),
             "show": ("one tool: source and history", ("NAME",)),
+            "run": ("call one, through gate and sandbox", ("NAME", "JSON")),
             "remove": ("let it go; its versions stay in the record", ("NAME",)),
             "replay": (
                 "make its last calls again, with what was answered then and nothing else",
@@ -76,7 +80,9 @@ def register(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         for verb, (help_, arguments) in verbs.items():
             row = rows.add_parser(verb, help=help_, description=help_)
             for argument in arguments:
-                row.add_argument(argument.lower(), metavar=argument)
+                more: dict[str, Any] = {"nargs": "?", "default": "{}"} if argument == "JSON" else {}
+                place = "given" if more else argument.lower()  # --json is another thing
+                row.add_argument(place, metavar=argument, **more)
             if (name, verb) == ("sandbox", "run"):
                 row.add_argument("--args", default="{}", metavar="JSON", help="what run() is given")
             if (name, verb) == ("tool", "replay"):
@@ -98,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(answer, ensure_ascii=False))
     else:
         _print(options, answer)
-    return 0
+    return 0 if answer.get("ok", True) else 1
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:
@@ -107,7 +113,9 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
     for key in ("name", "label", "id", "version", "last"):
         if getattr(options, key, None) is not None:
             given[key] = getattr(options, key)
-    if (options.group, options.verb) == ("tool", "add"):
+    if (options.group, options.verb) == ("tool", "run"):
+        given["args"] = json_object(options.given, "one JSON object is wanted", "the arguments")
+    elif (options.group, options.verb) == ("tool", "add"):
         from dataclasses import asdict
 
         from exo.tools.agent.package import from_file
@@ -154,7 +162,11 @@ def _print(options: argparse.Namespace, answer: dict[str, Any]) -> None:
         print(visible(f"{_when(row['ts'])}  v{row['version']}  {row['verdict']:10} {args}{ends}"))
     if options.verb == "replay":
         odd = f"; {answer['unreadable']} could not be read" if answer["unreadable"] else ""
+        if not answer["calls"] and not odd:
+            odd = "; none is kept: it was not called yet, or its calls were too long or ran out of time"
         print(f"{len(answer['calls'])} calls made again{odd}")
+    if options.verb == "run":
+        print(visible(answer["text"]))
     if options.verb == "diff":
         before, after = (str(answer[key] or "").splitlines() for key in ("before", "text"))
         lines = difflib.unified_diff(before, after, "before", "now", lineterm="")
@@ -204,7 +216,9 @@ def _run_file(home: Home, options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(vars(result), ensure_ascii=False))
     else:
-        print(visible(result.out), end="")
+        trace = TRACE in result.out and not result.ok
+        told = result.out[: result.out.rindex(TRACE)] if trace else result.out
+        print(visible(told), end="")
         if result.ok and result.value is not None:
             value = result.value
             print(
@@ -213,8 +227,18 @@ def _run_file(home: Home, options: argparse.Namespace) -> int:
     if not result.ok:
         lacks = "'_Module'" in result.error  # the guest's module exo, empty here
         do = "what `can` names is there for tools: `exo tool add` it" if lacks else ""
-        raise ExoError(f"run {options.file}", result.error, do)
+        raise ExoError(f"run {options.file}", result.error + _where(source, result.out), do)
     return 0
+
+
+def _where(source: str, out: str) -> str:
+    """The line of the file at which it failed, "" where that is not told."""
+    lines, found = source.splitlines(), ""
+    for number, name in _FRAME.findall(out.rpartition(TRACE)[2]):
+        own = not name or name == "<module>" or f"def {name}(" in source  # else a module's
+        if own and 0 < int(number) <= len(lines):
+            found = f" (line {number}: {lines[int(number) - 1].strip()[:120]})"
+    return found
 
 
 def _text(path: Path) -> str:

@@ -4,20 +4,23 @@ person. Owns their words; the shed does the work."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import re
 from dataclasses import asdict
 from typing import Any
 
-from exo.core.base.errors import ExoError, SettingError
+from exo.core.base.errors import ExoError, HomeError, ProtocolError, SettingError
 from exo.core.base.home import Home
 from exo.core.base.settings import changes
 from exo.core.ledger.canonical import canonical
 from exo.core.ledger.entry import Draft
 from exo.core.plugins import Context, PluginContext, ToolSpec
+from exo.core.protocol.schema import Call
 from exo.core.sandbox.host import Sandbox
 from exo.core.substrate.artifacts import Artifacts, Version
+from exo.core.substrate.secrets import SHORTEST
 from exo.tools.agent.package import made, read_package
 from exo.tools.agent.replay import KEPT, Records
 from exo.tools.agent.shed import PREFIX, Held, Shed
@@ -54,6 +57,7 @@ def register(ctx: PluginContext) -> None:
     home, clock, record = Home(ctx.home), core.clock, core.memory
     workspace = Workspace(home.state / "workspace", clock)
     box = Sandbox(home.cache / "sandbox", clock, library())
+    hand = list[str]()  # sessions
     records = Records(home.state / "replay", core.secrets.hide if core.secrets else str)
     shed = Shed(core, box, workspace, core.as_of, records)
 
@@ -66,8 +70,16 @@ def register(ctx: PluginContext) -> None:
         there = f"The tool {held.package.name} is there (version {held.version}); call it now."
         return f"{there}\n{held.told}".strip()
 
+    def place() -> str:
+        """The session of what is run by hand."""
+        with contextlib.suppress(ProtocolError, IndexError):  # it was deleted, or there is none yet
+            core.known(hand[-1])
+            return hand[-1]
+        hand.append(core.new_session("Tools by hand"))
+        return hand[-1]
+
     async def tool(args: dict[str, Any], session: str | None) -> dict[str, Any]:
-        """add {package}, list, show {name}, remove {name}, replay {name, last}."""
+        """add {package}, list, show {name}, run {name, args}, remove {name}, replay {name, last}."""
         await shed.load()
         match args.get("action"):
             case "add":
@@ -80,6 +92,16 @@ def register(ctx: PluginContext) -> None:
                 held = shed.get(name)
                 rows = _history(versions)
                 return _row(held) | {"source": held.package.source, "history": rows}
+            case "run":
+                name, given = str(args.get("name", "")), args.get("args") or {}
+                if not isinstance(given, dict):
+                    raise ExoError(f"run the tool {name!r}", "its arguments are to be an object")
+                held = shed.get(name)
+                if held.state != "active":
+                    do = "mend it and `exo tool add` it"
+                    raise ExoError(f"run the tool {name!r}", f"in quarantine: {held.why}", do)
+                ended = await core.act(session or place(), Call(f"run-{name}", name, given))
+                return {"name": name, "ok": ended.ok, "text": ended.text}
             case "remove":
                 await shed.remove(str(args.get("name", "")), "person")
                 return {"removed": args.get("name")}
@@ -90,7 +112,7 @@ def register(ctx: PluginContext) -> None:
                 done, odd = await shed.replay(name, last)
                 calls = [asdict(row) for row in done]
                 return {"name": name, "calls": calls, "unreadable": odd}
-        raise ExoError("exo tool", "there are add, list, show, remove and replay")
+        raise ExoError("exo tool", "there are add, list, show, run, remove and replay")
 
     async def sandbox(args: dict[str, Any], session: str | None) -> dict[str, Any]:
         """snapshot {label}, list, rewind {id}."""
@@ -119,6 +141,8 @@ def register(ctx: PluginContext) -> None:
         versions = await record.run(lambda memory: memory.artifacts.history(name))
         if not versions and action != "set":
             what = f"{action} {name[:80]!r}"
+            if _READ.fullmatch(name):
+                raise ExoError(what, "nothing was set yet: what is built in holds")
             raise ExoError(what, "there is no such artifact", "see `exo artifact list`")
         if action == "set":
             if not _READ.fullmatch(name):
@@ -126,6 +150,11 @@ def register(ctx: PluginContext) -> None:
                 do = f"there are {READ}; tools: `exo tool add`"
                 raise ExoError(f"set {name[:80]!r}", why, do)
             await _put(name, str(args.get("text", "")))
+        elif action == "remove" and versions[-1].text is None:
+            why = "it has ended already: " + (
+                "its versions stay" if PREFIX in name else "what is built in holds"
+            )
+            raise ExoError(f"remove {name!r}", why, "`exo artifact use` brings a version back")
         elif action == "remove" and name.startswith(PREFIX):
             await shed.remove(name.removeprefix(PREFIX), "person")
         elif action == "remove":
@@ -136,6 +165,9 @@ def register(ctx: PluginContext) -> None:
             said = str(args.get("version"))
             number = int(said) if re.fullmatch(r"[0-9]{1,9}", said) else 0
             text = versions[number - 1].text if 0 < number <= len(versions) else None
+            if text is not None and text == versions[-1].text:
+                same = "" if number == len(versions) else f", as version {len(versions)}"
+                raise ExoError(f"use version {number} of {name}", f"that text holds already{same}")
             if (
                 name.startswith(PREFIX) and text is not None
             ):  # through its tests, as at the first time
@@ -167,7 +199,13 @@ def register(ctx: PluginContext) -> None:
             case "add":
                 hosts = args.get("hosts")
                 hosts = [str(host) for host in hosts] if isinstance(hosts, list) else []
-                kept.put(name, str(args.get("value", "")), hosts)
+                value = str(args.get("value", ""))
+                try:
+                    kept.put(name, value, hosts)
+                except HomeError:
+                    raise
+                except ExoError as error:
+                    raise ExoError(error.what, _unfit(name, value)) from error
                 return {"name": name}
             case "list":
                 return {"secrets": kept.names()}
@@ -184,12 +222,23 @@ def register(ctx: PluginContext) -> None:
         "make_tool", " ".join(MAKE.split()), PARAMETERS, make_tool, "medium", "agent", timeout=60
     )
     ctx.register_tool(spec)
-    ctx.register_command("tool", tool, "Agent tools: add, list, show, remove, replay.")
+    ctx.register_command("tool", tool, "Agent tools: add, list, show, run, remove, replay.")
     ctx.register_command("sandbox", sandbox, "The space of agent tools: snapshot, list, rewind.")
     about = "Prompts, texts of tools, context settings and thresholds, in versions."
     ctx.register_command("artifact", artifact, about)
     ctx.register_command("secret", secret, "Values that tools may use and nobody reads.")
     ctx.register_life(shed.load, box.close)
+
+
+def _unfit(name: str, value: str) -> str:
+    """Why a secret cannot be kept."""
+    if len(value) < SHORTEST:
+        return f"its value has {len(value)} characters, {SHORTEST} or more are wanted"
+    if not value.isprintable():
+        return "its value has characters that no request can carry"
+    if not re.fullmatch(r"[\w.-]{1,64}", name):
+        return "a name has 1 to 64 letters, digits, . _ -"
+    return "its hosts are to be like api.example.com,*.example.org"
 
 
 def _row(held: Held) -> dict[str, Any]:
