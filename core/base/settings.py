@@ -114,8 +114,7 @@ def changes(name: str, text: str) -> Made:
     if name.startswith("threshold/"):
         rows = {name.replace("/", ".", 1): text.strip()}
     elif name == "settings/context":
-        raw = text.encode("utf-8", "surrogatepass")
-        rows = dict(_flat(_toml_of(raw, name, "give TOML: context.tail = 8")))
+        rows = dict(_flat(_toml_of(text, name, "give TOML: context.tail = 8")))
         for key in rows:
             if not key.startswith("context."):
                 raise SettingError(f"setting {key[:80]}", f"{name} changes context.NAME alone")
@@ -125,19 +124,18 @@ def changes(name: str, text: str) -> Made:
 def read_toml(path: Path) -> dict[str, Any]:
     """What a person wrote into a file; an absent one is empty. Raises SettingError, StorageError."""
     try:
-        return _toml_of(path.read_bytes(), str(path), "mend or remove the file")
-    except FileNotFoundError:
-        return {}
+        text = path.read_text(errors="surrogateescape") if path.exists() else ""
     except OSError as error:
         raise storage_error(f"read {path}", error) from error
+    return _toml_of(text, str(path), "mend or remove the file")
 
 
-def _toml_of(raw: bytes, source: str, do: str) -> dict[str, Any]:
-    """What `raw` says. Raises SettingError naming `source`, also for more than LONGEST bytes."""
+def _toml_of(text: str, source: str, do: str) -> dict[str, Any]:
+    """What `text` says. Raises SettingError naming `source`, also for more than LONGEST bytes."""
     try:
-        if len(raw) > LONGEST:
+        if len(text.encode()) > LONGEST:
             raise ValueError(f"it has more than {LONGEST} bytes")
-        return tomllib.loads(raw.decode())
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # no TOML, or no UTF-8
         raise SettingError(f"read {source}", str(error)[:200], do) from error
 
