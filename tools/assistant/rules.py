@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from exo.core.engine.reader import Call, Kind, Past, Plan
-from exo.tools.assistant import talk
+from exo.tools.assistant import clause, offer, talk
 from exo.tools.assistant.tongue import NAMES, Language, fold, language
 from exo.tools.assistant.when import When, parse
 
@@ -24,6 +24,7 @@ _OWN_WORDS = (
 )  # what follows is kept as it was said, with its question mark
 
 
+CAREFUL = ("forget", "cancel", "undo")  # nothing brings back what they take
 _MYSELF = {"me", "mich", "mir", "mi", "myself"}
 _NONE = {"no", "kein", "keine", "keinen", "ningun", "ninguna"}
 _LIGHT = {"device", "undo", "stop", "repeat", "time", "timers", "add_time"}
@@ -39,16 +40,29 @@ def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
     line = " ".join(text.split())
     if len(line) > LONGEST:
         return Plan("chat")
-    from exo.tools.assistant.follow import follow
+    from exo.tools.assistant.follow import (
+        follow,
+        judged,
+    )  # which reads by the rules, and so does pick
+    from exo.tools.assistant.pick import answered
 
     for name in NAMES:
         if found := command(line, language(name), now):
-            return found
+            if found.calls == [("repeat", {})] and (asked := offer.open_in(past)):
+                return asked.plan()  # the answer is still to come
+            if past and [tool for tool, _ in found.calls] == ["verdict"]:
+                return judged(found, now, past)
+            return found if found.calls else offer.complete(line, found, now)
+    if past and (found := answered(past, line, now)):
+        return found
     for name in NAMES if past else ():
         if past and (found := follow(line, language(name), now, past)):
             return found
     if found := talk.answer(line):
         return found
+    for name in NAMES:
+        if re.fullmatch(language(name).data["follow"]["told"], fold(line).strip(" .!¡")):
+            return Plan("chat", said=language(name).say["no_keep"], language=name)
     asks = _QUESTION.search(fold(line)) or about_person(line, anybody=True)
     return Plan("question" if asks else "chat")
 
@@ -82,7 +96,10 @@ def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     low, polite = fold(line), tongue.data["polite"]
     after = polite["after"] + "$"
     start = len(low) - len(re.sub(f"^{polite['before']}", "", low))
+    bare = low.rstrip(" !").endswith("?") and not re.search(polite["asks"], low)
     line, low = line[start:], low[start:]
+    if re.match(polite["able"], low):
+        return None
     low = re.sub(after, "", low)
     head = tongue.head.match(low)  # polite, or of a dialect; "baje" is asked, "bajé" is told
     if head and line[head.end() - 1].isascii():
@@ -92,18 +109,55 @@ def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
         found = form.fullmatch(low if row["tool"] in _OWN_WORDS else asked)
         if found and row["tool"] == "recall" and fold(found["query"]).strip(" ?.") in _MYSELF:
             continue  # of everything there is too much to tell
+        if found and row["tool"] == "forget" and idle(tongue, asked):
+            continue
         named = (found[group] or "" for group in form.groupindex) if found else ()
         if row["tool"] == "cancel" and any(fold(each).split(" ")[0] in _NONE for each in named):
             continue  # "cancel no timers"
         if found and not (row["tool"] == "add_time" and tongue.seconds(found["span"]) >= 86400):
             kind: Kind = row.get("kind", "command")
-            return Plan(kind, [_call(row, found, line, tongue)], language=tongue.name)
+            call = _call(row, found, line, tongue)
+            if bare and row["tool"] in CAREFUL:  # "cancel the reminder?"
+                from exo.tools.assistant.pick import asked as asked_whether
+
+                return asked_whether(call, tongue, now)
+            return Plan(kind, [call], language=tongue.name)
     line = line[: len(asked)]
     return (
         _timer(line, asked, tongue)
         or _reminder(line, asked, tongue, now)
         or _beside(line, tongue, now)
     )
+
+
+def ordered(line: str, now: datetime.datetime) -> Plan | None:
+    """The command that a question is, taken for an order: "can I set a timer for five minutes?"."""
+    line = line.rstrip(" ?!.")
+    for name in NAMES:
+        tongue = language(name)
+        low = fold(line)
+        start = len(low) - len(re.sub(f"^{tongue.data['polite']['before']}", "", low))
+        asked = re.match(tongue.data["polite"]["able"], low[start:])
+        found = command(line[start + (asked.end() if asked else 0) :].strip(), tongue, now)
+        if found and found.calls and found.calls[0][0] != "verdict":
+            return found
+    return None
+
+
+def able(line: str, tongue: Language) -> bool:
+    """Whether a sentence asks if a thing can be done: "can I set a timer?"."""
+    low = re.sub(f"^{tongue.data['polite']['before']}", "", fold(line))
+    return bool(re.match(tongue.data["polite"]["able"], low))
+
+
+@lru_cache
+def _idioms(tongue: Language) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{each})" for each in tongue.data["forget"]["idle"]))
+
+
+def idle(tongue: Language, low: str) -> bool:
+    """Whether what has the words of an order to forget is none: "forget it", "never forget that ..."."""
+    return bool(_idioms(tongue).search(low))
 
 
 def _beside(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
@@ -142,9 +196,24 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
     if "what" in args:
         timers = tongue.data["timer"]["names"]
         args["what"] = "timer" if fold(args["what"]) in timers else "reminder"
+    if row["tool"] == "timers" and (what := _kind(found[0], tongue)):
+        args["what"] = what
+    if row["tool"] in ("remember", "note"):
+        args["text"] = clause.statement(line, found.start("text"), tongue)
     if row["tool"] == "remember":  # a sentence of its own
         args["text"] = args["text"][:1].upper() + args["text"][1:]
     return row["tool"], args
+
+
+def _kind(low: str, tongue: Language) -> str:
+    """Which of timers and reminders a question for what is set wants to hear of; "" for both: an alarm may be either."""
+    said = {
+        kind for kind, form in tongue.data["list"].items() if re.search(rf"\b(?:{form})\b", low)
+    }
+    named = said - {"left"}
+    if named in ({"timer"}, {"reminder"}):
+        return named.pop()
+    return "timer" if said == {"left"} else ""
 
 
 def _timer(line: str, low: str, tongue: Language) -> Plan | None:
@@ -209,7 +278,9 @@ def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> 
         lead = re.match(rows["lead"], fold(text))
         if form in rows["weak"] and not re.match(rows["weak_lead"], fold(text)):
             continue
+        told = lead is not None and lead[0] == rows.get("told")
         text = text[lead.end() if lead else 0 :].strip(" ,.!?:")
+        text = told and clause.main(text, tongue) or clause.infinitive(text, tongue)
         if wakes and re.fullmatch(rf"(?:(?:{rows['filler']})\b ?)*", fold(text)):
             text = tongue.say["alarm"]
             if when.parts == {"span"}:

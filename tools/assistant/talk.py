@@ -34,7 +34,7 @@ def answer(line: str) -> Plan | None:
         for form, said in _forms(name):
             if form.fullmatch(bare):
                 return Plan("chat", said=said, language=name)
-        asked = re.fullmatch(_TABLE[name]["how"], bare)
+        asked = re.fullmatch(_TABLE[name]["how"], " ".join(_timeless(name).sub("", bare).split()))
         if asked and (said := _topic(name, asked["how"])):
             return Plan("chat", said=said, language=name)
         if said := sums.answer(bare, name, _TABLE[name]["sums"]):
@@ -47,7 +47,12 @@ def instead(text: str, kind: str) -> Plan | None:
     model would make up; None where its reply is as good as any."""
     from exo.tools.assistant.pick import spoken  # which reads by the rules, and they by this
 
-    name = spoken(text)[0].name
+    names = [each.name for each in spoken(text)]
+    low = fold(text).strip(" .!?¡¿")
+    others = [each for each in names if re.fullmatch(_TABLE[each]["cannot"]["form"], low)]
+    if kind == "command" and others:  # it would be one for another device
+        return Plan("chat", said=_TABLE[others[0]]["instead"]["out_of_scope"], language=others[0])
+    name = names[0]
     if "?" not in text and kind in ("", "question", "correction"):
         low = fold(text).strip(" .!¡")
         kind = "note" if re.fullmatch(_TABLE[name]["states"], low) else kind
@@ -76,6 +81,14 @@ def _ours(text: str) -> bool:
 def _forms(name: str) -> list[tuple[re.Pattern[str], str]]:
     rows = _TABLE[name]["talk"]
     return [(re.compile(form), row["answer"]) for row in rows for form in row["said"]]
+
+
+@lru_cache
+def _timeless(name: str) -> re.Pattern[str]:
+    """What a question how to set a thing may name and need not: a span, a time, a day, a level."""
+    before = "(?:for|at|to|of|on|in|auf|um|fur|a las|al|de|para|en) "
+    value = r"{span}|{number}(?:[:.]\d\d)?(?: ?(?:%|percent|prozent|por ciento|uhr|o'clock|am|pm))?"
+    return language(name).pattern(rf"(?<= )(?:{before})?(?:{value}|{{day}}|{{weekday}})(?= |$)")
 
 
 def _topic(name: str, words: str) -> str:

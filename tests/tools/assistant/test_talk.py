@@ -240,7 +240,9 @@ def test_what_is_denied_or_asked_is_no_order(text: str) -> None:
     "text", ["no timer, I only have 5 minutes", "why do eggs take 10 minutes?"]
 )
 def test_an_answer_to_how_long_is_no_other_sentence(text: str) -> None:
-    asked = Past("set a timer", (), "For how long?")
+    back = plan("set a timer", NOW)
+    asked = Past("set a timer", back.calls, back.said)
+    assert back.said == "For how long?"
     assert not plan(text, NOW, asked).calls
     assert plan("ten minutes", NOW, asked).calls == [("timer", {"seconds": 600})]
 
@@ -249,6 +251,8 @@ def test_an_answer_to_how_long_is_no_other_sentence(text: str) -> None:
     "text", ["don't remind me tomorrow at 7", "How is the weather tomorrow at 7?"]
 )
 def test_an_answer_to_when_is_no_other_sentence(text: str) -> None:
-    asked = Past("Remind me to call Anna", (), "When shall I remind you?")
+    back = plan("Remind me to call Anna", NOW)
+    asked = Past("Remind me to call Anna", back.calls, back.said)
+    assert back.said == "When shall I remind you?"
     assert not [args for _, args in plan(text, NOW, asked).calls if "Anna" in str(args)]
     assert plan("tomorrow at 7", NOW, asked).calls
