@@ -221,9 +221,9 @@ def _timer(line: str, low: str, tongue: Language) -> Plan | None:
     word = re.search(rf"\b(?:{rows['said']})\b", low)
     if word is None or re.match(rows["talk"], low) or re.search(rows["denied"], low):
         return None
-    if re.fullmatch(rows["ask"], low):
-        return Plan("command", said=tongue.say["how_long"], language=tongue.name)
     spans = [found.span() for found in tongue.pattern("{span}").finditer(low)]
+    if not spans and re.fullmatch(rows["ask"], low):
+        return Plan("command", said=tongue.say["how_long"], language=tongue.name)
     left = low
     for start, end in spans:
         left, line = (f"{each[:start]}{' ' * (end - start)}{each[end:]}" for each in (left, line))

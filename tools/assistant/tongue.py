@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("en", "de", "es")
+_TABLES = {"date": "ordinal", "nth": "number", "months": "number", "years": "number"}
 _SLOT = re.compile(r"\{([a-z]+)(\d?)\}")
 
 
@@ -36,7 +37,7 @@ class Language:
         }
         numbers = self._numbers()
         self.tables["number"] = numbers | self.tables["number"]
-        self.tables["minute"] = numbers
+        self.tables["minute"] = numbers | self.tables.get("minute", {})
         self.tables["hour"] |= {word: n for word, n in numbers.items() if n <= 24}
         digits = {"number": [r"\d{1,7}(?:[.,]\d+)?"], "hour": [r"\d\d?"], "minute": [r"\d\d?"]}
         digits |= {"ordinal": [r"\d\d?(?:st|nd|rd|th)?"], "year": [r"20\d\d"]}
@@ -45,6 +46,7 @@ class Language:
             words = sorted(self.tables.get(table, ()), key=len, reverse=True)
             self._words[table] = "|".join([*digits.get(table, ()), *map(re.escape, words)])
         self._words |= {"date": self._words["ordinal"], "nth": self._words["number"]}
+        self._words |= {"months": self._words["number"], "years": self._words["number"]}
         self.heads = {
             word: head for head, text in self.data["heads"].items() for word in text.split(", ")
         }
@@ -74,7 +76,7 @@ class Language:
 
     def value(self, table: str, word: str) -> float:
         """What a word or a number in digits counts."""
-        table = {"date": "ordinal", "nth": "number"}.get(table, table)
+        table = _TABLES.get(table, table)
         known = self.tables.get(table, {}).get(word)
         if known is not None:
             return known
