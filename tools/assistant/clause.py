@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from exo.tools.assistant.tongue import Language, fold
+from exo.tools.assistant.tongue import Language, fold, regex
 
 _CONNECTED = re.compile(r"[,;:?!()\"]")
 
@@ -18,7 +18,7 @@ def statement(line: str, start: int, tongue: Language) -> str:
     """`line` from `start` on, as a main clause where it followed on the conjunction of one; with that conjunction where it
     is not clear which words are its subject and its verb."""
     text, words = line[start:].strip(), tongue.data.get("clause")
-    before = words and re.search(words["that"], fold(line[:start]))
+    before = words and regex(words["that"]).search(fold(line[:start]))
     return (main(text, tongue) or f"{line[before.start() : start]}{text}") if before else text
 
 
@@ -35,11 +35,11 @@ def _moved(said: list[str], words: dict[str, Any]) -> str:
     if not person or _CONNECTED.search(" ".join(said)):
         return ""
     low = fold(verb)
-    if verb != verb.lower() or not re.fullmatch(words[person], low):
+    if verb != verb.lower() or not regex(words[person]).fullmatch(low):
         return ""
-    if re.match(words["parts"], low) and not re.fullmatch(words["known"], low):
+    if regex(words["parts"]).match(low) and not regex(words["known"]).fullmatch(low):
         return ""  # "abfährt" stands in two parts
-    if middle and re.fullmatch(words["splits"], fold(middle[0])):
+    if middle and regex(words["splits"]).fullmatch(fold(middle[0])):
         return ""  # "die Schwester meiner Frau": where the subject ends is not clear
     return " ".join([*said[:count], verb, *middle])
 
@@ -50,7 +50,7 @@ def _subject(said: list[str], words: dict[str, Any]) -> tuple[int, str]:
     if not said:
         return 0, ""
     for person in ("first", "second", "plural", "third"):
-        if re.fullmatch(words[f"{person}_subject"], low[0]):
+        if regex(words[f"{person}_subject"]).fullmatch(low[0]):
             return 1, person
     count, many = _named(said, low, words)
     while 0 < count < len(said) - 1 and low[count] in words["joins"].split():
@@ -67,12 +67,12 @@ def _subject(said: list[str], words: dict[str, Any]) -> tuple[int, str]:
 def _named(said: list[str], low: list[str], words: dict[str, Any]) -> tuple[int, bool]:
     """(words of a name or of a noun with what stands before it, whether it is sure to be several)."""
     count = 0
-    if low and re.fullmatch(words["article"], low[0]):
+    if low and regex(words["article"]).fullmatch(low[0]):
         count = 1
         while (
             count < len(said)
             and said[count].islower()
-            and re.search(words["adjective"], low[count])
+            and regex(words["adjective"]).search(low[count])
         ):
             count += 1
     first = count
@@ -90,7 +90,7 @@ def infinitive(text: str, tongue: Language) -> str:
         return text
     low = fold(text)
     for form in (words["within"], words["before"]):
-        for found in reversed([*re.finditer(form, low)]):
+        for found in reversed([*regex(form).finditer(low)]):
             start, end = found.span("to")
             text = text[:start] + text[end:]
         low = fold(text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from exo.core.engine.reader import Call, Past, Plan
 from exo.tools.assistant import offer, pick, rules
-from exo.tools.assistant.tongue import Language, fold, language
+from exo.tools.assistant.tongue import Language, fold, language, regex
 from exo.tools.assistant.when import parse
 
 _MARK = re.compile(r"\[([\w-]{6,})[^\]]*\]")
@@ -138,18 +138,18 @@ class _Turn:
             return None
         rest = self.line[slice(*found.span("rest"))].strip(" ?")
         forms = ["place", "named", "whose"]
-        if re.search(r"['’]s$", rest):
+        if regex(r"['’]s$").search(rest):
             forms = ["whose", "place", "named"]
         for form in forms:
-            if old := re.search(self.tongue.data["follow"][form], fold(said)):
+            if old := regex(self.tongue.data["follow"][form]).search(fold(said)):
                 meant = said[: old.start("old")] + rest + said[old.end("old") :]
-                meant = re.sub(r"\b(\w+) \1\b", r"\1", meant)  # "of" stands in both
+                meant = regex(r"\b(\w+) \1\b").sub(r"\1", meant)  # "of" stands in both
                 again = rules.command(meant, self.tongue, self.now)
                 return again or Plan("question", query=meant, language=self.tongue.name)
         return None
 
     def _said(self, form: str) -> re.Match[str] | None:
-        return re.fullmatch(self.tongue.data["follow"][form], fold(self.line))
+        return regex(self.tongue.data["follow"][form]).fullmatch(fold(self.line))
 
     def _plan(self, *calls: Call) -> Plan:
         return Plan("command", list(calls), language=self.tongue.name)

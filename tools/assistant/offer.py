@@ -9,13 +9,12 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import re
 import secrets
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from exo.core.engine.reader import Call, Past, Plan
-from exo.tools.assistant.tongue import Language, fold, language
+from exo.tools.assistant.tongue import Language, fold, language, regex
 
 TOOL = "ask"  # of the tool that says the question
 HOLDS = 300.0  # seconds in which it may be answered
@@ -98,9 +97,9 @@ def over(call: Call, now: datetime.datetime) -> bool:
 def answer(offer: Offer, line: str, now: datetime.datetime, words: dict[str, Any]) -> Plan | None:
     """The plan for a yes or a no to an offer of a call; None for anything else. `words` are those of its language."""
     low, tongue = fold(line).strip(_EDGES), language(offer.language)
-    if re.fullmatch(words["no"], low):
+    if regex(words["no"]).fullmatch(low):
         return Plan("command", said=words["left_alone"], language=tongue.name)
-    if not re.fullmatch(words["yes"], low):
+    if not regex(words["yes"]).fullmatch(low):
         return None
     if over(offer.call, now):
         return Plan("command", said=tongue.say["over"], language=tongue.name)

@@ -17,7 +17,7 @@ from typing import Any
 
 from exo.core.engine.reader import Call, Past, Plan
 from exo.tools.assistant import clause, offer, rules
-from exo.tools.assistant.tongue import NAMES, Language, fold, language, moment, told
+from exo.tools.assistant.tongue import NAMES, Language, fold, language, moment, regex, told
 from exo.tools.assistant.tools import duration
 from exo.tools.assistant.when import named, parse
 
@@ -94,13 +94,13 @@ def pick(text: str, tool: str, sure: float, now: datetime.datetime) -> Plan | No
 def _vetoed(line: str, tool: str, words: dict[str, Any]) -> bool:
     """Whether a sentence denies, asks or tells what `tool` would do."""
     low, data = fold(line).strip(_EDGES), _data()
-    if re.search(words["never"], low):
+    if regex(words["never"]).search(low):
         return True
-    tells = tool not in data["telling"] and re.search(words["tells"], low)
-    tells = tells or re.search(words["talks"], low)
-    if tool in data["own"] and re.search(rf"\b(?:{words['elsewhere']})\b", low):
+    tells = tool not in data["telling"] and regex(words["tells"]).search(low)
+    tells = tells or regex(words["talks"]).search(low)
+    if tool in data["own"] and regex(rf"\b(?:{words['elsewhere']})\b").search(low):
         return True
-    return bool(tells or tool in data["setting"] and re.search(words["denies"], low))
+    return bool(tells or tool in data["setting"] and regex(words["denies"]).search(low))
 
 
 def asked(call: Call, tongue: Language, now: datetime.datetime) -> Plan:
@@ -139,7 +139,7 @@ def answered(past: Past, line: str, now: datetime.datetime) -> Plan | None:
     tongue = language(found.language)
     if found.tool:
         return offer.answer(found, line, now, _data()[found.language])
-    denied = re.search(tongue.data["timer"]["denied"], fold(line))
+    denied = regex(tongue.data["timer"]["denied"]).search(fold(line))
     if denied or line.endswith("?"):  # a sentence of its own
         return None
     said = found.said.rstrip(".!? ")
@@ -190,9 +190,9 @@ def fill(line: str, tool: str, tongue: Language, now: datetime.datetime) -> Fill
         return _reminder(line, tool, tongue, data, now)
     if tool in _TEXTS:
         text, cut = stripped(line, data[tool])
-        if re.fullmatch(language(tongue.name).data["follow"]["told"], low.strip(_EDGES)):
+        if regex(language(tongue.name).data["follow"]["told"]).fullmatch(low.strip(_EDGES)):
             return Filled()
-        if not text or not cut and not (tool == "note" and re.search(data["list"], low)):
+        if not text or not cut and not (tool == "note" and regex(data["list"]).search(low)):
             return Filled()
         if tool in ("remember", "note") and text in line:
             text = clause.statement(line[: line.index(text) + len(text)], line.index(text), tongue)
@@ -210,18 +210,18 @@ def stripped(line: str, forms: Sequence[str]) -> tuple[str, bool]:
         changed = False
         for form in forms:
             low = fold(text)
-            found = re.match(rf"(?:{form})(?!\w)", low)
+            found = regex(rf"(?:{form})(?!\w)").match(low)
             if found is None or not found.end():
                 ends = [
                     each
-                    for each in re.finditer(rf"(?<!\w)(?:{form})", low)
+                    for each in regex(rf"(?<!\w)(?:{form})").finditer(low)
                     if each.end() == len(low)
                 ]
                 found = ends[0] if ends and ends[0].start() < len(low) else None
             if found and found.end() > found.start():
                 text = f"{text[: found.start()]} {text[found.end() :]}".strip(_EDGES)
                 cut = changed = True
-    lead = re.match(r"(?:that|to|about|of|dass|daran|que|de|wegen)\b ?", fold(text))
+    lead = regex(r"(?:that|to|about|of|dass|daran|que|de|wegen)\b ?").match(fold(text))
     text = text[lead.end() :] if lead else text
     return text.strip(_EDGES), cut
 
@@ -231,7 +231,7 @@ def _span(line: str, low: str, tool: str, tongue: Language, data: dict[str, Any]
     if not spans:
         return (
             Filled(missing="how_long")
-            if tool == "timer" and not re.search(r"\d", low)
+            if tool == "timer" and not regex(r"\d").search(low)
             else Filled()
         )
     (start, end), *others = spans
@@ -243,11 +243,11 @@ def _span(line: str, low: str, tool: str, tongue: Language, data: dict[str, Any]
     left = f"{low[:start]}{' ' * (end - start)}{low[end:]}"
     label = ""
     for form in data["label"]:
-        if (found := re.search(form, left)) and found["label"] not in data["words"].split():
+        if (found := regex(form).search(left)) and found["label"] not in data["words"].split():
             label = line[slice(*found.span("label"))]
             break
     call = "timer", rules.timer_args(seconds, label)
-    ordered = bool(re.search(rf"(?<!\w)(?:{data['counts']})", low))
+    ordered = bool(regex(rf"(?<!\w)(?:{data['counts']})").search(low))
     return Filled(call, ordered=ordered)
 
 
@@ -260,7 +260,7 @@ def _reminder(
         return Filled() if named(line, tongue.name) else Filled(missing="when")
     text, cut = stripped(when.rest, data["strip"])
     text = clause.infinitive(text, tongue)
-    if wakes or not text and re.search(data["wake"], fold(line)):
+    if wakes or not text and regex(data["wake"]).search(fold(line)):
         text, tool = tongue.say["alarm"], "alarm"
     if not text or text.isdigit():
         return Filled()
@@ -274,25 +274,25 @@ def _cancel(low: str, tongue: Language, data: dict[str, Any]) -> Filled:
     kinds = [
         what
         for what, words in (("timer", data["timers"]), ("reminder", data["alarms"]))
-        if re.search(rf"\b(?:{words})\b", low)
+        if regex(rf"\b(?:{words})\b").search(low)
     ]
     if not kinds:
         return Filled()
     args = {"what": kinds[0]} | (
-        {"which": "all"} if re.search(rf"\b(?:{data['all']})\b", low) else {}
+        {"which": "all"} if regex(rf"\b(?:{data['all']})\b").search(low) else {}
     )
     return Filled(("cancel", args))
 
 
 def _value(low: str, tongue: Language, after: str = "") -> int | None:
     """Of a hundred: the one level that is said, or that is said `after` such a word; None for none, or several."""
-    low = re.sub(r"\b(?:out )?(?:of|von|de) (?:ten|10|zehn|diez)\b", "", low)
+    low = regex(r"\b(?:out )?(?:of|von|de) (?:ten|10|zehn|diez)\b").sub("", low)
     before = rf"(?<!\w){after} " if after else r"(?<!\w)"
     form = tongue.form(
         r"(?:{number}(?P<percent> ?(?:%|percent|per cent|prozent|por ?ciento))?|{level})"
     )
     found = []
-    for each in re.finditer(rf"{before}{form}(?!\w)", low):
+    for each in regex(rf"{before}{form}(?!\w)").finditer(low):
         number, level = each["number"], each["level"]
         if level:
             found.append(tongue.value("level", level))

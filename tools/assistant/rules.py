@@ -13,7 +13,7 @@ from typing import Any
 
 from exo.core.engine.reader import Call, Kind, Past, Plan
 from exo.tools.assistant import clause, offer, talk
-from exo.tools.assistant.tongue import NAMES, Language, fold, language
+from exo.tools.assistant.tongue import NAMES, Language, fold, language, regex
 from exo.tools.assistant.when import When, parse
 
 LONGEST = 400  # letters of a command
@@ -61,7 +61,7 @@ def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
     if found := talk.answer(line):
         return found
     for name in NAMES:
-        if re.fullmatch(language(name).data["follow"]["told"], fold(line).strip(" .!¡")):
+        if regex(language(name).data["follow"]["told"]).fullmatch(fold(line).strip(" .!¡")):
             return Plan("chat", said=language(name).say["no_keep"], language=name)
     asks = _QUESTION.search(fold(line)) or about_person(line, anybody=True)
     return Plan("question" if asks else "chat")
@@ -95,16 +95,16 @@ def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     """The command that `line` is in this language."""
     low, polite = fold(line), tongue.data["polite"]
     after = polite["after"] + "$"
-    start = len(low) - len(re.sub(f"^{polite['before']}", "", low))
-    bare = low.rstrip(" !").endswith("?") and not re.search(polite["asks"], low)
+    start = len(low) - len(regex(f"^{polite['before']}").sub("", low))
+    bare = low.rstrip(" !").endswith("?") and not regex(polite["asks"]).search(low)
     line, low = line[start:], low[start:]
-    if re.match(polite["able"], low):
+    if regex(polite["able"]).match(low):
         return None
-    low = re.sub(after, "", low)
+    low = regex(after).sub("", low)
     head = tongue.head.match(low)  # polite, or of a dialect; "baje" is asked, "bajé" is told
     if head and line[head.end() - 1].isascii():
         line, low = (f"{tongue.heads[head[0]]}{each[head.end() :]}" for each in (line, low))
-    asked = re.sub(after, "", low.rstrip("?.! "))
+    asked = regex(after).sub("", low.rstrip("?.! "))
     for row, form in _rules(tongue):
         found = form.fullmatch(low if row["tool"] in _OWN_WORDS else asked)
         if found and row["tool"] == "recall" and fold(found["query"]).strip(" ?.") in _MYSELF:
@@ -136,8 +136,8 @@ def ordered(line: str, now: datetime.datetime) -> Plan | None:
     for name in NAMES:
         tongue = language(name)
         low = fold(line)
-        start = len(low) - len(re.sub(f"^{tongue.data['polite']['before']}", "", low))
-        asked = re.match(tongue.data["polite"]["able"], low[start:])
+        start = len(low) - len(regex(f"^{tongue.data['polite']['before']}").sub("", low))
+        asked = regex(tongue.data["polite"]["able"]).match(low[start:])
         found = command(line[start + (asked.end() if asked else 0) :].strip(), tongue, now)
         if found and found.calls and found.calls[0][0] != "verdict":
             return found
@@ -146,8 +146,8 @@ def ordered(line: str, now: datetime.datetime) -> Plan | None:
 
 def able(line: str, tongue: Language) -> bool:
     """Whether a sentence asks if a thing can be done: "can I set a timer?"."""
-    low = re.sub(f"^{tongue.data['polite']['before']}", "", fold(line))
-    return bool(re.match(tongue.data["polite"]["able"], low))
+    low = regex(f"^{tongue.data['polite']['before']}").sub("", fold(line))
+    return bool(regex(tongue.data["polite"]["able"]).match(low))
 
 
 @lru_cache
@@ -169,7 +169,7 @@ def _beside(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
         if reason is parts[0] and fold(said).startswith("what"):  # "..., what now" asks for nothing
             continue
         whole = "?" not in said and low and len(f"{said} {reason}".split()) > 3
-        if whole and re.fullmatch(tongue.data["polite"]["reason"], low):
+        if whole and regex(tongue.data["polite"]["reason"]).fullmatch(low):
             found = command(said, tongue, now)
             if found and found.calls and {tool for tool, _ in found.calls} <= _LIGHT:
                 return found
@@ -208,7 +208,7 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
 def _kind(low: str, tongue: Language) -> str:
     """Which of timers and reminders a question for what is set wants to hear of; "" for both: an alarm may be either."""
     said = {
-        kind for kind, form in tongue.data["list"].items() if re.search(rf"\b(?:{form})\b", low)
+        kind for kind, form in tongue.data["list"].items() if regex(rf"\b(?:{form})\b").search(low)
     }
     named = said - {"left"}
     if named in ({"timer"}, {"reminder"}):
@@ -218,24 +218,24 @@ def _kind(low: str, tongue: Language) -> str:
 
 def _timer(line: str, low: str, tongue: Language) -> Plan | None:
     rows = tongue.data["timer"]
-    word = re.search(rf"\b(?:{rows['said']})\b", low)
-    if word is None or re.match(rows["talk"], low) or re.search(rows["denied"], low):
+    word = regex(rf"\b(?:{rows['said']})\b").search(low)
+    if word is None or regex(rows["talk"]).match(low) or regex(rows["denied"]).search(low):
         return None
     spans = [found.span() for found in tongue.pattern("{span}").finditer(low)]
-    if not spans and re.fullmatch(rows["ask"], low):
+    if not spans and regex(rows["ask"]).fullmatch(low):
         return Plan("command", said=tongue.say["how_long"], language=tongue.name)
     left = low
     for start, end in spans:
         left, line = (f"{each[:start]}{' ' * (end - start)}{each[end:]}" for each in (left, line))
     filler = rf"\b(?:{rows['filler']})\b"
     label, left = "", left.rstrip(" ,.")
-    if found := re.search(rf"\b{rows['label']}$", left):
+    if found := regex(rf"\b{rows['label']}$").search(left):
         start, end = found.span("label")
         words = line[start:end].split()
-        while words and re.fullmatch(rows["filler"], fold(words[-1])):
+        while words and regex(rows["filler"]).fullmatch(fold(words[-1])):
             words.pop()
         label, left = " ".join(words), left[: found.start()]
-    rest = " ".join(re.sub(rf"{filler}|[,.:!-]", " ", left).split())
+    rest = " ".join(regex(rf"{filler}|[,.:!-]").sub(" ", left).split())
     if rest and not label and re.search(rf"\b{re.escape(rest)}$", low[: word.start()].strip(" -")):
         place = low.index(rest)  # "set a pasta timer"
         label, rest = line[place : place + len(rest)], ""
@@ -254,7 +254,7 @@ def timer_args(seconds: float, label: str = "") -> dict[str, Any]:
 def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     rows = tongue.data["reminder"]
     for form in [*rows["said"], *rows["alarm"], *rows["ring"], *rows["weak"]]:
-        found = re.fullmatch(form, low)
+        found = regex(form).fullmatch(low)
         if found is None:
             continue
         before, body = (line[slice(*found.span(group))] for group in ("before", "body"))
@@ -271,17 +271,17 @@ def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> 
         times = filter(None, (parse(each, now, tongue.name, not morning) for each in whole))
         when = min(times, key=lambda each: len(each.rest), default=None)
         if when is None:
-            if form in rows["said"] and re.match(rows["ask"], fold(body)):
+            if form in rows["said"] and regex(rows["ask"]).match(fold(body)):
                 return Plan("command", said=tongue.say["when"], language=tongue.name)
             continue
         text = when.rest.strip(" ,.!?:")
-        lead = re.match(rows["lead"], fold(text))
-        if form in rows["weak"] and not re.match(rows["weak_lead"], fold(text)):
+        lead = regex(rows["lead"]).match(fold(text))
+        if form in rows["weak"] and not regex(rows["weak_lead"]).match(fold(text)):
             continue
         told = lead is not None and lead[0] == rows.get("told")
         text = text[lead.end() if lead else 0 :].strip(" ,.!?:")
         text = told and clause.main(text, tongue) or clause.infinitive(text, tongue)
-        if wakes and re.fullmatch(rf"(?:(?:{rows['filler']})\b ?)*", fold(text)):
+        if wakes and regex(rf"(?:(?:{rows['filler']})\b ?)*").fullmatch(fold(text)):
             text = tongue.say["alarm"]
             if when.parts == {"span"}:
                 return Plan("command", [("timer", timer_args(when.seconds))], language=tongue.name)

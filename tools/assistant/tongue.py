@@ -9,13 +9,17 @@ import datetime
 import re
 import tomllib
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 NAMES = ("en", "de", "es")
 _TABLES = {"date": "ordinal", "nth": "number", "months": "number", "years": "number"}
 _SLOT = re.compile(r"\{([a-z]+)(\d?)\}")
+
+
+# each is made once: there are more of them than the cache of `re` holds
+regex = lru_cache(maxsize=None)(re.compile)
 
 
 def fold(text: str) -> str:
@@ -72,7 +76,7 @@ class Language:
         return _SLOT.sub(lambda slot: f"(?P<{slot[1]}{slot[2]}>{self._words[slot[1]]})", text)
 
     def pattern(self, text: str) -> re.Pattern[str]:
-        return re.compile(rf"(?<!\w)(?:{self.form(text)})(?!\w)")
+        return _pattern(self, text)
 
     def value(self, table: str, word: str) -> float:
         """What a word or a number in digits counts."""
@@ -97,6 +101,11 @@ class Language:
             tail = self.value("number", said["tail"]) if said["tail"] else 0
             total += count * unit + tail * unit / 60
         return total
+
+
+@cache
+def _pattern(tongue: Language, text: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{tongue.form(text)})(?!\w)")
 
 
 @lru_cache

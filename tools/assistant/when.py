@@ -186,10 +186,10 @@ def _resolve(chain: _Chain, now: datetime.datetime, twelve: bool) -> datetime.da
     if span:
         days = midnight + timedelta(seconds=span)
         return days + (wall - midnight if minutes is None else timedelta(minutes=minutes))
-    if ahead := int(said.get("months", 0) + 12 * said.get("years", 0)):
-        year, month = divmod(wall.year * 12 + wall.month - 1 + ahead, 12)
-        day = min(wall.day, calendar.monthrange(year, month + 1)[1])
-        then = midnight.replace(year=year, month=month + 1, day=day)
+    if further := int(said.get("months", 0) + 12 * said.get("years", 0)):
+        year, month = divmod(wall.year * 12 + wall.month - 1 + further, 12)
+        last = calendar.monthrange(year, month + 1)[1]
+        then = midnight.replace(year=year, month=month + 1, day=min(wall.day, last))
         return then + (wall - midnight if minutes is None else timedelta(minutes=minutes))
     other = bool(chain.repeat or said.get("day")) or bool(said.keys() & {"weekday", "date"})
     if vague and other and minutes is not None and minutes < EARLY:
@@ -200,9 +200,9 @@ def _resolve(chain: _Chain, now: datetime.datetime, twelve: bool) -> datetime.da
     if "day" in said and (said["day"] or not vague):
         return midnight + timedelta(said["day"]) + clock
     if "weekday" in said and said.keys() & {"later", "weeks"}:
-        days = said["weekday"] - wall.weekday()  # of this week, or the next to come
-        days = days + 7 if "weeks" in said else days % 7 + said["later"]
-        return midnight + timedelta(days) + clock
+        off = said["weekday"] - wall.weekday()  # of this week, or the next to come
+        off = off + 7 if "weeks" in said else off % 7 + said["later"]
+        return midnight + timedelta(off) + clock
     if "weekday" in said and "date" not in said:
         at = midnight + timedelta((said["weekday"] - wall.weekday()) % 7) + clock
         return at if at > wall else at + timedelta(7)

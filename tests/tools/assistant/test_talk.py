@@ -214,11 +214,10 @@ def test_an_order_may_have_its_reason_beside_it(text: str, call: tuple[str, obje
         "i lost my luggage, what now",
         "we went there, it was louder",
         "the kids are shouting, is it louder?",
-        "remind me on saturday week at three to call Oona",
     ],
 )
 def test_what_is_told_is_no_order_with_a_reason(text: str) -> None:
-    assert not [call for call in plan(text, NOW).calls if call[0] != "reminder" or "week" in text]
+    assert not [call for call in plan(text, NOW).calls if call[0] != "reminder"]
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,9 @@ def test_a_usual_time_is_read(row: str) -> None:
         return
     assert found is not None and found.rest == "" and not found.repeat
     assert f"{found.at:%m-%d %H:%M}" == want
-    assert found.at.year == (2027 if want < "11" or text in ("in a year", "in einem Jahr") else 2026)
+    assert found.at.year == (
+        2027 if want < "11" or text in ("in a year", "in einem Jahr") else 2026
+    )
 
 
 # language | said | what of it is a time, nothing for none: durations, prices, years, amounts, scores
@@ -196,7 +198,11 @@ def test_what_only_has_the_numbers_of_a_time_is_none(row: str) -> None:
         ("remind me tomorrow that in 1745 Bach wrote", "12-01 09:00", "in 1745 Bach wrote"),
         ("weck mich um viertel sieben", "12-01 06:15", "Wecker"),
         ("weck mich um dreiviertel acht", "12-01 07:45", "Wecker"),
-        ("erinnere mich um sechs an ein viertel Liter Milch", "11-30 18:00", "ein viertel Liter Milch"),
+        (
+            "erinnere mich um sechs an ein viertel Liter Milch",
+            "11-30 18:00",
+            "ein viertel Liter Milch",
+        ),
         ("despiértame a las siete menos cuarto", "12-01 06:45", "alarma"),
         ("recuérdame a las siete menos cuarto llamar a Ana", "11-30 18:45", "llamar a Ana"),
     ],
