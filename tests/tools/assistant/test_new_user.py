@@ -232,3 +232,35 @@ def test_where_nothing_can_be_done_a_verdict_is_noted_alone() -> None:
     ):
         for said in ("that was wrong", "that was a command"):
             assert [name for name, _ in plan(said, NOW, past).calls] == ["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("said", "tool"),
+    [
+        ("d'you happen to know what time it is", "time"),
+        ("which day of the week are we on", "time"),
+        ("oye, ¿qué hora tienes?", "time"),
+        ("what've I got you reminding me about", "timers"),
+        ("reverse what you just did please", "undo"),
+        ("stick another five minutes on the timer, it's still raw", "add_time"),
+        ("can't hear you over the kettle, speak up a bit", "device"),
+        ("1745 today remind me pick up the dry cleaning", "reminder"),
+        ("mon to fri, 6.40 in the morning, remind me: packed lunch", "reminder"),
+    ],
+)
+def test_everyday_ways_of_ordering(said: str, tool: str) -> None:
+    assert [name for name, _ in plan(said, NOW).calls] == [tool]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "which day of the week were we in Rome",
+        "reverse what he did to the car",
+        "stick another five stamps on the letter, it's still light",
+        "1745 people are here today",
+        "can't hear the radio, he said",
+    ],
+)
+def test_what_is_near_to_these_is_no_order(said: str) -> None:
+    assert not plan(said, NOW).calls
