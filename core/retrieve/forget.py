@@ -7,6 +7,7 @@ end that ran meanwhile, which may still say it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -182,7 +183,8 @@ def leaves(value: Any, told: bool = False) -> Iterator[str]:
     if isinstance(value, dict):
         for key, each in value.items():
             if key == "args" and isinstance(each, str):
-                each = json.loads(each)
+                with contextlib.suppress(ValueError):  # a model may write anything there
+                    each = json.loads(each)
             yield from leaves(each, told or key in SAID)
     elif isinstance(value, list):
         for each in value:

@@ -6,10 +6,12 @@ Invariant: a command changes only what it names; what a device makes of its even
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from exo.core.engine.reader import Past
 from exo.core.plugins.registry import Core, PluginContext
 from exo.core.toolbox.registry import HIDDEN, Context
+from exo.tools.assistant.offer import TOOL
 from exo.tools.assistant.tongue import told
 from exo.tools.tasks.plugin import schedule_of
 from exo.tools.tasks.table import Task
@@ -24,10 +26,28 @@ class Commands:
     def register(self, ctx: PluginContext) -> None:
         for function in (self.undo, self.stop, self.repeat, self.device):
             ctx.register_action(function, toolset=HIDDEN)
+        ctx.register_action(self.ask, TOOL, toolset=HIDDEN)
+
+    async def ask(
+        self,
+        context: Context,
+        text: str,
+        language: str,
+        at: str,
+        seal: str,
+        tool: str = "",
+        args: dict[str, Any] | None = None,
+        said: str = "",
+    ) -> str:
+        """Ask back; what the answer does is in the arguments (offer.py)."""
+        return text
 
     async def undo(self, context: Context) -> str:
         """Take the turn before back, and the timers and reminders that it set, unless they all rang already."""
         before = self.core.before(context.session)
+        while before is not None and before.calls and before.calls[-1][0] == TOOL:
+            self.core.undo(context.session)  # a question back did nothing
+            before = self.core.before(context.session)
         if before is None:
             return told(context.language, "no_undo")
         made = self._set_by(before, context.session)

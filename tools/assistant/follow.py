@@ -8,21 +8,31 @@ import re
 from dataclasses import dataclass, replace
 
 from exo.core.engine.reader import Call, Past, Plan
-from exo.tools.assistant import pick, rules
-from exo.tools.assistant.tongue import Language, fold
+from exo.tools.assistant import offer, pick, rules
+from exo.tools.assistant.tongue import Language, fold, language, regex
 from exo.tools.assistant.when import parse
 
 _MARK = re.compile(r"\[([\w-]{6,})[^\]]*\]")
 _LINE = re.compile(r"\d\. |\[")  # what a list that was answered consists of
 _CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?")  # when it rings, of a reminder first, of a timer last
 _PREFIX = re.compile(r"(?:for|to|auf|de) ")
+LONGEST_REPLY = 4000  # letters that are looked at; a list of ours is shorter
 _DONE = ("timer", "reminder", "remember", "forget")
 
 
 def follow(line: str, tongue: Language, now: datetime.datetime, past: Past) -> Plan | None:
     """The plan for `line` after `past`; None where it does not go on from it."""
-    turn = _Turn(line.strip(" .!¿¡"), tongue, now, past)
-    return turn.answer() or turn.change() or turn.keep() or turn.choose() or turn.also()
+    turn = _Turn(line.strip(" .!¿¡"), tongue, now, replace(past, reply=past.reply[:LONGEST_REPLY]))
+    return turn.change() or turn.reset() or turn.keep() or turn.choose() or turn.also()
+
+
+def judged(verdict: Plan, now: datetime.datetime, past: Past) -> Plan:
+    """A verdict on the turn before, with what can be done about it."""
+    turn = _Turn(
+        "", language(verdict.language), now, replace(past, reply=past.reply[:LONGEST_REPLY])
+    )
+    found = turn.judged(str(verdict.calls[0][1].get("answer", "")))
+    return replace(verdict, calls=[*verdict.calls, *found.calls]) if found else verdict
 
 
 @dataclass(frozen=True)
@@ -32,29 +42,12 @@ class _Turn:
     now: datetime.datetime
     past: Past
 
-    def answer(self) -> Plan | None:
-        """To a question that was asked back."""
-        say, begun = self.tongue.say, self.past.said.rstrip(".!? ")
-        if self.past.reply in (say["how_long"], say["when"]):
-            denied = re.search(self.tongue.data["timer"]["denied"], fold(self.line))
-            if denied or self.line.endswith("?"):  # a sentence of its own
-                return None
-            if found := rules.command(f"{begun} {self.line}", self.tongue, self.now):
-                return found
-        return pick.answered(begun, self.past.reply, self.line, self.tongue, self.now)
-
     def change(self) -> Plan | None:
         """What was done last is taken back, done otherwise, or once more."""
         done = [call for call in self.past.calls if call[0] in _DONE]
         if not done:
             return None
-        name, args = done[-1]
-        clocks = _CLOCK.findall(self.past.reply)[:: 1 if name == "reminder" else -1]
-        until = {"until": clocks[0]} if clocks else {}  # what has rung since is not taken back
-        back: Call = ("cancel", {"what": name, "which": "last"} | until)
-        marks = _MARK.findall(self.past.reply)
-        if name == "remember" and marks:
-            back = ("forget", {"id": marks[-1]})
+        name, back = done[-1][0], self.back(done[-1])
         if self._said("cancel") and name != "forget":
             return self._plan(back)
         if name not in _DONE[:2]:
@@ -64,6 +57,51 @@ class _Turn:
             return self._plan(back, call)
         if more and (call := self._again(done[-1], more["rest"])):
             return self._plan(call)
+        return None
+
+    def back(self, done: Call) -> Call:
+        """What takes `done` back."""
+        name = done[0]
+        marks = _MARK.findall(self.past.reply)
+        if name == "remember" and marks:
+            return "forget", {"id": marks[-1]}
+        clocks = _CLOCK.findall(self.past.reply)[:: 1 if name == "reminder" else -1]
+        until = {"until": clocks[0]} if clocks else {}  # what has rung since is not taken back
+        return "cancel", {"what": name, "which": "last"} | until
+
+    def judged(self, answer: str) -> Plan | None:
+        """What is offered once the turn before was said to have been something else (`answer`; "": it was wrong)."""
+        said, say = self.past.said.strip(), self.tongue.say
+        done = [call for call in self.past.calls if call[0] in ("timer", "reminder", "remember")]
+        if done and answer != "command":
+            return offer.ask(say["shall_undo"], self.tongue, self.now, self.back(done[-1]))
+        if len(said) > rules.LONGEST or {name for name, _ in self.past.calls} - {
+            "note",
+            offer.TOOL,
+        }:
+            return None
+        if answer == "question" and said:
+            meant: Call = ("recall", {"query": said.strip(" ?¿")})
+            return offer.ask(say["shall_look"], self.tongue, self.now, meant)
+        if answer == "note" and said and not said.endswith("?"):
+            meant = ("remember", {"text": said[:1].upper() + said[1:]})
+            return pick.asked(meant, self.tongue, self.now)
+        if answer == "command" and (found := rules.ordered(said, self.now)):
+            return pick.asked(found.calls[0], language(found.language), self.now)
+        return None
+
+    def reset(self) -> Plan | None:
+        """The timer that was asked for is to run otherwise: "how long is left?", "make it twenty"."""
+        lines = [each for each in self.past.reply.splitlines() if _LINE.match(each)]
+        asked = [call for call in self.past.calls if call[0] == "timers"]
+        other = self._said("amend")
+        if not asked or asked[0][1].get("what") != "timer" or len(lines) != 1 or other is None:
+            return None
+        said = _PREFIX.sub("", other["rest"], count=1)
+        if self.tongue.pattern("{number}").fullmatch(said):
+            return self._plan(("set_time", {"count": self.tongue.value("number", said)}))
+        if self.tongue.pattern("{span}").fullmatch(said):
+            return self._plan(("set_time", {"seconds": self.tongue.seconds(said)}))
         return None
 
     def keep(self) -> Plan | None:
@@ -96,22 +134,22 @@ class _Turn:
     def also(self) -> Plan | None:
         """The question of before about something else."""
         found, said = self._said("also"), self.past.said
-        if found is None:
+        if found is None or len(said) > rules.LONGEST:
             return None
         rest = self.line[slice(*found.span("rest"))].strip(" ?")
         forms = ["place", "named", "whose"]
-        if re.search(r"['’]s$", rest):
+        if regex(r"['’]s$").search(rest):
             forms = ["whose", "place", "named"]
         for form in forms:
-            if old := re.search(self.tongue.data["follow"][form], fold(said)):
+            if old := regex(self.tongue.data["follow"][form]).search(fold(said)):
                 meant = said[: old.start("old")] + rest + said[old.end("old") :]
-                meant = re.sub(r"\b(\w+) \1\b", r"\1", meant)  # "of" stands in both
+                meant = regex(r"\b(\w+) \1\b").sub(r"\1", meant)  # "of" stands in both
                 again = rules.command(meant, self.tongue, self.now)
                 return again or Plan("question", query=meant, language=self.tongue.name)
         return None
 
     def _said(self, form: str) -> re.Match[str] | None:
-        return re.fullmatch(self.tongue.data["follow"][form], fold(self.line))
+        return regex(self.tongue.data["follow"][form]).fullmatch(fold(self.line))
 
     def _plan(self, *calls: Call) -> Plan:
         return Plan("command", list(calls), language=self.tongue.name)

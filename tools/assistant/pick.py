@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from exo.core.engine.reader import Call, Plan
-from exo.tools.assistant import rules
-from exo.tools.assistant.tongue import NAMES, Language, fold, language, moment, told
+from exo.core.engine.reader import Call, Past, Plan
+from exo.tools.assistant import clause, offer, rules
+from exo.tools.assistant.tongue import NAMES, Language, fold, language, moment, regex, told
 from exo.tools.assistant.tools import duration
 from exo.tools.assistant.when import named, parse
 
@@ -56,12 +56,10 @@ def _data() -> dict[str, Any]:
 @dataclass(frozen=True)
 class Filled:
     """`call` is whole; without one `missing` names the question for what is not said ("": it is not
-    understood). `facts` are those of the question whether to make the call; `ordered`, whether words of an order
-    stand around the slots."""
+    understood); `ordered`, whether words of an order stand around the slots."""
 
     call: Call | None = None
     missing: str = ""
-    facts: tuple[tuple[str, Any], ...] = ()
     ordered: bool = True
 
 
@@ -75,54 +73,85 @@ def pick(text: str, tool: str, sure: float, now: datetime.datetime) -> Plan | No
     for tongue in spoken(line):
         if _vetoed(line, tool, data[tongue.name]):
             return None
+        idle = tool == "forget" and rules.idle(tongue, fold(line))
+        if idle or rules.able(line, tongue):
+            return None
         filled = fill(line, tool, tongue, now)
         if filled.call:
             if not filled.ordered:
                 return None
-            if sure > RUN and tool not in data["careful"]:
+            if sure > RUN and tool not in rules.CAREFUL:
                 return Plan("command", [filled.call], language=tongue.name)
-            asks = data[tongue.name]["shall"][tool].format(**dict(filled.facts))
-            return Plan("command", said=asks, language=tongue.name)
+            return asked(filled.call, tongue, now)
         missing.append((filled.missing, tongue))
     if sure <= RUN or not all(slot for slot, _ in missing):
         return None
     slot, tongue = missing[0]
-    return Plan("command", said=tongue.say[slot], language=tongue.name)
+    what = Plan("command", said=tongue.say[slot], language=tongue.name)
+    return offer.complete(line, what, now)
 
 
 def _vetoed(line: str, tool: str, words: dict[str, Any]) -> bool:
     """Whether a sentence denies, asks or tells what `tool` would do."""
     low, data = fold(line).strip(_EDGES), _data()
-    if re.search(words["never"], low):
+    if regex(words["never"]).search(low):
         return True
-    tells = tool not in data["telling"] and re.search(words["tells"], low)
-    tells = tells or re.search(words["talks"], low)
-    if tool in data["own"] and re.search(rf"\b(?:{words['elsewhere']})\b", low):
+    tells = tool not in data["telling"] and regex(words["tells"]).search(low)
+    tells = tells or regex(words["talks"]).search(low)
+    if tool in data["own"] and regex(rf"\b(?:{words['elsewhere']})\b").search(low):
         return True
-    return bool(tells or tool in data["setting"] and re.search(words["denies"], low))
+    return bool(tells or tool in data["setting"] and regex(words["denies"]).search(low))
 
 
-def answered(
-    said: str, reply: str, line: str, tongue: Language, now: datetime.datetime
-) -> Plan | None:
-    """The plan for `line` after `reply` asked whether to do what `said` wants, or for a slot of it."""
-    data, low = _data()[tongue.name], fold(line).strip(_EDGES)
-    if reply == tongue.say["how_long"]:
-        return _whole(fill(f"{said} {line}", "timer", tongue, now), tongue)
-    if reply == tongue.say["when"]:
-        return _whole(fill(f"{said} {line}", "reminder", tongue, now), tongue)
-    for tool, form in data["shall"].items():
-        asked = ".*".join(map(re.escape, re.split(r"\{\w+\}", form)))
-        if re.fullmatch(asked, reply):
-            if re.fullmatch(data["yes"], low):
-                return _whole(fill(" ".join(said.split()), tool, tongue, now), tongue)
-            if re.fullmatch(data["no"], low):
-                return Plan("command", said=data["left_alone"], language=tongue.name)
-    return None
+def asked(call: Call, tongue: Language, now: datetime.datetime) -> Plan:
+    """The question whether to make `call`."""
+    name, args = call
+    data, facts = _data()[tongue.name], dict(args)
+    if name == "device":
+        name = str(args["action"])
+        if name == "mute":
+            name = "mute" if args["value"] else "unmute"
+        elif name in ("volume", "brightness"):
+            name += ".set" if "value" in args else ".up" if args["delta"] > 0 else ".down"
+    elif name in ("timer", "add_time"):
+        label = str(args.get("label", ""))
+        facts["label"] = told(tongue.name, "label", label=label) if label else ""
+        facts["span"] = duration(args["seconds"], tongue.name)
+    elif name == "reminder":
+        name = "alarm" if args["text"] == tongue.say["alarm"] else name
+        at = datetime.datetime.fromisoformat(args["at"])
+        at = at if at.tzinfo else at.replace(tzinfo=now.tzinfo)
+        facts |= moment(at, tongue.name, args.get("repeat", ""))
+    elif name == "cancel":
+        facts["what"] = data["what"][args["what"]]
+        if args.get("label"):
+            facts["what"] += f" ({args['label']})"
+    elif name in ("forget", "recall"):
+        facts["text"] = args["id" if name == "forget" else "query"]
+    return offer.ask(data["shall"][name].format(**facts), tongue, now, call)
 
 
-def _whole(filled: Filled, tongue: Language) -> Plan | None:
-    return Plan("command", [filled.call], language=tongue.name) if filled.call else None
+def answered(past: Past, line: str, now: datetime.datetime) -> Plan | None:
+    """The plan for `line` where it answers the question that the turn before asked; None where it does not."""
+    found = offer.open_in(past)
+    if found is None:
+        return None
+    tongue = language(found.language)
+    if found.tool:
+        return offer.answer(found, line, now, _data()[found.language])
+    denied = regex(tongue.data["timer"]["denied"]).search(fold(line))
+    if denied or line.endswith("?"):  # a sentence of its own
+        return None
+    said = found.said.rstrip(".!? ")
+    plan = rules.command(f"{said} {line}", tongue, now)
+    if plan is None or not plan.calls:
+        tool = "timer" if found.text == tongue.say["how_long"] else "reminder"
+        filled = fill(f"{said} {line}", tool, tongue, now)
+        plan = Plan("command", [filled.call], language=tongue.name) if filled.call else None
+    if plan is None or not found.late(now):
+        return plan
+    what = asked(plan.calls[0], tongue, now)
+    return offer.ask(offer.again(what.said, tongue), tongue, now, plan.calls[0])
 
 
 def spoken(line: str) -> Sequence[Language]:
@@ -152,7 +181,7 @@ def fill(line: str, tool: str, tongue: Language, now: datetime.datetime) -> Fill
     if tool in ("volume.set", "brightness.set"):
         value = _value(low, tongue)
         action = {"action": tool.partition(".")[0], "value": value}
-        return Filled() if value is None else Filled(("device", action), facts=(("value", value),))
+        return Filled() if value is None else Filled(("device", action))
     if tool == "cancel":
         return _cancel(low, tongue, data)
     if tool in ("timer", "add_time"):
@@ -161,12 +190,16 @@ def fill(line: str, tool: str, tongue: Language, now: datetime.datetime) -> Fill
         return _reminder(line, tool, tongue, data, now)
     if tool in _TEXTS:
         text, cut = stripped(line, data[tool])
-        if not text or not cut and not (tool == "note" and re.search(data["list"], low)):
+        if regex(language(tongue.name).data["follow"]["told"]).fullmatch(low.strip(_EDGES)):
             return Filled()
+        if not text or not cut and not (tool == "note" and regex(data["list"]).search(low)):
+            return Filled()
+        if tool in ("remember", "note") and text in line:
+            text = clause.statement(line[: line.index(text) + len(text)], line.index(text), tongue)
         if tool == "remember":
             text = text[:1].upper() + text[1:]
         name, key = _TEXTS[tool]
-        return Filled((name, {key: text}), facts=(("text", text),))
+        return Filled((name, {key: text}))
     return Filled()
 
 
@@ -177,18 +210,18 @@ def stripped(line: str, forms: Sequence[str]) -> tuple[str, bool]:
         changed = False
         for form in forms:
             low = fold(text)
-            found = re.match(rf"(?:{form})(?!\w)", low)
+            found = regex(rf"(?:{form})(?!\w)").match(low)
             if found is None or not found.end():
                 ends = [
                     each
-                    for each in re.finditer(rf"(?<!\w)(?:{form})", low)
+                    for each in regex(rf"(?<!\w)(?:{form})").finditer(low)
                     if each.end() == len(low)
                 ]
                 found = ends[0] if ends and ends[0].start() < len(low) else None
             if found and found.end() > found.start():
                 text = f"{text[: found.start()]} {text[found.end() :]}".strip(_EDGES)
                 cut = changed = True
-    lead = re.match(r"(?:that|to|about|of|dass|daran|que|de|wegen)\b ?", fold(text))
+    lead = regex(r"(?:that|to|about|of|dass|daran|que|de|wegen)\b ?").match(fold(text))
     text = text[lead.end() :] if lead else text
     return text.strip(_EDGES), cut
 
@@ -198,26 +231,24 @@ def _span(line: str, low: str, tool: str, tongue: Language, data: dict[str, Any]
     if not spans:
         return (
             Filled(missing="how_long")
-            if tool == "timer" and not re.search(r"\d", low)
+            if tool == "timer" and not regex(r"\d").search(low)
             else Filled()
         )
     (start, end), *others = spans
     seconds = tongue.seconds(low[start:end])
     if others or not 1 <= seconds <= DAYS:
         return Filled()
-    facts: tuple[tuple[str, Any], ...] = (("span", duration(seconds, tongue.name)),)
     if tool == "add_time":
-        return Filled(("add_time", {"seconds": rules.timer_args(seconds)["seconds"]}), facts=facts)
+        return Filled(("add_time", {"seconds": rules.timer_args(seconds)["seconds"]}))
     left = f"{low[:start]}{' ' * (end - start)}{low[end:]}"
     label = ""
     for form in data["label"]:
-        if (found := re.search(form, left)) and found["label"] not in data["words"].split():
+        if (found := regex(form).search(left)) and found["label"] not in data["words"].split():
             label = line[slice(*found.span("label"))]
             break
-    shown = told(tongue.name, "label", label=label) if label else ""
     call = "timer", rules.timer_args(seconds, label)
-    ordered = bool(re.search(rf"(?<!\w)(?:{data['counts']})", low))
-    return Filled(call, facts=(*facts, ("label", shown)), ordered=ordered)
+    ordered = bool(regex(rf"(?<!\w)(?:{data['counts']})").search(low))
+    return Filled(call, ordered=ordered)
 
 
 def _reminder(
@@ -228,41 +259,40 @@ def _reminder(
     if when is None:
         return Filled() if named(line, tongue.name) else Filled(missing="when")
     text, cut = stripped(when.rest, data["strip"])
-    if wakes or not text and re.search(data["wake"], fold(line)):
+    text = clause.infinitive(text, tongue)
+    if wakes or not text and regex(data["wake"]).search(fold(line)):
         text, tool = tongue.say["alarm"], "alarm"
     if not text or text.isdigit():
         return Filled()
     call = rules.reminder_call(when, text)
     if tool == "alarm" and when.parts == {"span"} and when.seconds <= DAYS:
         call = "timer", rules.timer_args(when.seconds, text)
-    at = when.at if when.at.tzinfo else when.at.replace(tzinfo=now.tzinfo)
-    facts = moment(at, tongue.name, when.repeat) | {"text": text}
-    return Filled(call, facts=tuple(facts.items()), ordered=wakes or cut)
+    return Filled(call, ordered=wakes or cut)
 
 
 def _cancel(low: str, tongue: Language, data: dict[str, Any]) -> Filled:
     kinds = [
         what
         for what, words in (("timer", data["timers"]), ("reminder", data["alarms"]))
-        if re.search(rf"\b(?:{words})\b", low)
+        if regex(rf"\b(?:{words})\b").search(low)
     ]
     if not kinds:
         return Filled()
     args = {"what": kinds[0]} | (
-        {"which": "all"} if re.search(rf"\b(?:{data['all']})\b", low) else {}
+        {"which": "all"} if regex(rf"\b(?:{data['all']})\b").search(low) else {}
     )
-    return Filled(("cancel", args), facts=(("what", data["what"][kinds[0]]),))
+    return Filled(("cancel", args))
 
 
 def _value(low: str, tongue: Language, after: str = "") -> int | None:
     """Of a hundred: the one level that is said, or that is said `after` such a word; None for none, or several."""
-    low = re.sub(r"\b(?:out )?(?:of|von|de) (?:ten|10|zehn|diez)\b", "", low)
+    low = regex(r"\b(?:out )?(?:of|von|de) (?:ten|10|zehn|diez)\b").sub("", low)
     before = rf"(?<!\w){after} " if after else r"(?<!\w)"
     form = tongue.form(
         r"(?:{number}(?P<percent> ?(?:%|percent|per cent|prozent|por ?ciento))?|{level})"
     )
     found = []
-    for each in re.finditer(rf"{before}{form}(?!\w)", low):
+    for each in regex(rf"{before}{form}(?!\w)").finditer(low):
         number, level = each["number"], each["level"]
         if level:
             found.append(tongue.value("level", level))

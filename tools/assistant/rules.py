@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from exo.core.engine.reader import Call, Kind, Past, Plan
-from exo.tools.assistant import talk
-from exo.tools.assistant.tongue import NAMES, Language, fold, language
+from exo.tools.assistant import clause, offer, talk
+from exo.tools.assistant.tongue import NAMES, Language, fold, language, regex
 from exo.tools.assistant.when import When, parse
 
 LONGEST = 400  # letters of a command
@@ -24,6 +24,7 @@ _OWN_WORDS = (
 )  # what follows is kept as it was said, with its question mark
 
 
+CAREFUL = ("forget", "cancel", "undo")  # nothing brings back what they take
 _MYSELF = {"me", "mich", "mir", "mi", "myself"}
 _NONE = {"no", "kein", "keine", "keinen", "ningun", "ninguna"}
 _LIGHT = {"device", "undo", "stop", "repeat", "time", "timers", "add_time"}
@@ -39,16 +40,29 @@ def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
     line = " ".join(text.split())
     if len(line) > LONGEST:
         return Plan("chat")
-    from exo.tools.assistant.follow import follow
+    from exo.tools.assistant.follow import (
+        follow,
+        judged,
+    )  # which reads by the rules, and so does pick
+    from exo.tools.assistant.pick import answered
 
     for name in NAMES:
         if found := command(line, language(name), now):
-            return found
+            if found.calls == [("repeat", {})] and (asked := offer.open_in(past)):
+                return asked.plan()  # the answer is still to come
+            if past and [tool for tool, _ in found.calls] == ["verdict"]:
+                return judged(found, now, past)
+            return found if found.calls else offer.complete(line, found, now)
+    if past and (found := answered(past, line, now)):
+        return found
     for name in NAMES if past else ():
         if past and (found := follow(line, language(name), now, past)):
             return found
     if found := talk.answer(line):
         return found
+    for name in NAMES:
+        if regex(language(name).data["follow"]["told"]).fullmatch(fold(line).strip(" .!¡")):
+            return Plan("chat", said=language(name).say["no_keep"], language=name)
     asks = _QUESTION.search(fold(line)) or about_person(line, anybody=True)
     return Plan("question" if asks else "chat")
 
@@ -81,29 +95,69 @@ def command(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     """The command that `line` is in this language."""
     low, polite = fold(line), tongue.data["polite"]
     after = polite["after"] + "$"
-    start = len(low) - len(re.sub(f"^{polite['before']}", "", low))
+    start = len(low) - len(regex(f"^{polite['before']}").sub("", low))
+    bare = low.rstrip(" !").endswith("?") and not regex(polite["asks"]).search(low)
     line, low = line[start:], low[start:]
-    low = re.sub(after, "", low)
+    if regex(polite["able"]).match(low):
+        return None
+    low = regex(after).sub("", low)
     head = tongue.head.match(low)  # polite, or of a dialect; "baje" is asked, "bajé" is told
     if head and line[head.end() - 1].isascii():
         line, low = (f"{tongue.heads[head[0]]}{each[head.end() :]}" for each in (line, low))
-    asked = re.sub(after, "", low.rstrip("?.! "))
+    asked = regex(after).sub("", low.rstrip("?.! "))
     for row, form in _rules(tongue):
         found = form.fullmatch(low if row["tool"] in _OWN_WORDS else asked)
         if found and row["tool"] == "recall" and fold(found["query"]).strip(" ?.") in _MYSELF:
             continue  # of everything there is too much to tell
+        if found and row["tool"] == "forget" and idle(tongue, asked):
+            continue
         named = (found[group] or "" for group in form.groupindex) if found else ()
         if row["tool"] == "cancel" and any(fold(each).split(" ")[0] in _NONE for each in named):
             continue  # "cancel no timers"
         if found and not (row["tool"] == "add_time" and tongue.seconds(found["span"]) >= 86400):
             kind: Kind = row.get("kind", "command")
-            return Plan(kind, [_call(row, found, line, tongue)], language=tongue.name)
+            call = _call(row, found, line, tongue)
+            if bare and row["tool"] in CAREFUL:  # "cancel the reminder?"
+                from exo.tools.assistant.pick import asked as asked_whether
+
+                return asked_whether(call, tongue, now)
+            return Plan(kind, [call], language=tongue.name)
     line = line[: len(asked)]
     return (
         _timer(line, asked, tongue)
         or _reminder(line, asked, tongue, now)
         or _beside(line, tongue, now)
     )
+
+
+def ordered(line: str, now: datetime.datetime) -> Plan | None:
+    """The command that a question is, taken for an order: "can I set a timer for five minutes?"."""
+    line = line.rstrip(" ?!.")
+    for name in NAMES:
+        tongue = language(name)
+        low = fold(line)
+        start = len(low) - len(regex(f"^{tongue.data['polite']['before']}").sub("", low))
+        asked = regex(tongue.data["polite"]["able"]).match(low[start:])
+        found = command(line[start + (asked.end() if asked else 0) :].strip(), tongue, now)
+        if found and found.calls and found.calls[0][0] != "verdict":
+            return found
+    return None
+
+
+def able(line: str, tongue: Language) -> bool:
+    """Whether a sentence asks if a thing can be done: "can I set a timer?"."""
+    low = regex(f"^{tongue.data['polite']['before']}").sub("", fold(line))
+    return bool(regex(tongue.data["polite"]["able"]).match(low))
+
+
+@lru_cache
+def _idioms(tongue: Language) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{each})" for each in tongue.data["forget"]["idle"]))
+
+
+def idle(tongue: Language, low: str) -> bool:
+    """Whether what has the words of an order to forget is none: "forget it", "never forget that ..."."""
+    return bool(_idioms(tongue).search(low))
 
 
 def _beside(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
@@ -115,7 +169,7 @@ def _beside(line: str, tongue: Language, now: datetime.datetime) -> Plan | None:
         if reason is parts[0] and fold(said).startswith("what"):  # "..., what now" asks for nothing
             continue
         whole = "?" not in said and low and len(f"{said} {reason}".split()) > 3
-        if whole and re.fullmatch(tongue.data["polite"]["reason"], low):
+        if whole and regex(tongue.data["polite"]["reason"]).fullmatch(low):
             found = command(said, tongue, now)
             if found and found.calls and {tool for tool, _ in found.calls} <= _LIGHT:
                 return found
@@ -142,31 +196,46 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
     if "what" in args:
         timers = tongue.data["timer"]["names"]
         args["what"] = "timer" if fold(args["what"]) in timers else "reminder"
+    if row["tool"] == "timers" and (what := _kind(found[0], tongue)):
+        args["what"] = what
+    if row["tool"] in ("remember", "note"):
+        args["text"] = clause.statement(line, found.start("text"), tongue)
     if row["tool"] == "remember":  # a sentence of its own
         args["text"] = args["text"][:1].upper() + args["text"][1:]
     return row["tool"], args
 
 
+def _kind(low: str, tongue: Language) -> str:
+    """Which of timers and reminders a question for what is set wants to hear of; "" for both: an alarm may be either."""
+    said = {
+        kind for kind, form in tongue.data["list"].items() if regex(rf"\b(?:{form})\b").search(low)
+    }
+    named = said - {"left"}
+    if named in ({"timer"}, {"reminder"}):
+        return named.pop()
+    return "timer" if said == {"left"} else ""
+
+
 def _timer(line: str, low: str, tongue: Language) -> Plan | None:
     rows = tongue.data["timer"]
-    word = re.search(rf"\b(?:{rows['said']})\b", low)
-    if word is None or re.match(rows["talk"], low) or re.search(rows["denied"], low):
+    word = regex(rf"\b(?:{rows['said']})\b").search(low)
+    if word is None or regex(rows["talk"]).match(low) or regex(rows["denied"]).search(low):
         return None
-    if re.fullmatch(rows["ask"], low):
-        return Plan("command", said=tongue.say["how_long"], language=tongue.name)
     spans = [found.span() for found in tongue.pattern("{span}").finditer(low)]
+    if not spans and regex(rows["ask"]).fullmatch(low):
+        return Plan("command", said=tongue.say["how_long"], language=tongue.name)
     left = low
     for start, end in spans:
         left, line = (f"{each[:start]}{' ' * (end - start)}{each[end:]}" for each in (left, line))
     filler = rf"\b(?:{rows['filler']})\b"
     label, left = "", left.rstrip(" ,.")
-    if found := re.search(rf"\b{rows['label']}$", left):
+    if found := regex(rf"\b{rows['label']}$").search(left):
         start, end = found.span("label")
         words = line[start:end].split()
-        while words and re.fullmatch(rows["filler"], fold(words[-1])):
+        while words and regex(rows["filler"]).fullmatch(fold(words[-1])):
             words.pop()
         label, left = " ".join(words), left[: found.start()]
-    rest = " ".join(re.sub(rf"{filler}|[,.:!-]", " ", left).split())
+    rest = " ".join(regex(rf"{filler}|[,.:!-]").sub(" ", left).split())
     if rest and not label and re.search(rf"\b{re.escape(rest)}$", low[: word.start()].strip(" -")):
         place = low.index(rest)  # "set a pasta timer"
         label, rest = line[place : place + len(rest)], ""
@@ -185,7 +254,7 @@ def timer_args(seconds: float, label: str = "") -> dict[str, Any]:
 def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> Plan | None:
     rows = tongue.data["reminder"]
     for form in [*rows["said"], *rows["alarm"], *rows["ring"], *rows["weak"]]:
-        found = re.fullmatch(form, low)
+        found = regex(form).fullmatch(low)
         if found is None:
             continue
         before, body = (line[slice(*found.span(group))] for group in ("before", "body"))
@@ -202,15 +271,17 @@ def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> 
         times = filter(None, (parse(each, now, tongue.name, not morning) for each in whole))
         when = min(times, key=lambda each: len(each.rest), default=None)
         if when is None:
-            if form in rows["said"] and re.match(rows["ask"], fold(body)):
+            if form in rows["said"] and regex(rows["ask"]).match(fold(body)):
                 return Plan("command", said=tongue.say["when"], language=tongue.name)
             continue
         text = when.rest.strip(" ,.!?:")
-        lead = re.match(rows["lead"], fold(text))
-        if form in rows["weak"] and not re.match(rows["weak_lead"], fold(text)):
+        lead = regex(rows["lead"]).match(fold(text))
+        if form in rows["weak"] and not regex(rows["weak_lead"]).match(fold(text)):
             continue
+        told = lead is not None and lead[0] == rows.get("told")
         text = text[lead.end() if lead else 0 :].strip(" ,.!?:")
-        if wakes and re.fullmatch(rf"(?:(?:{rows['filler']})\b ?)*", fold(text)):
+        text = told and clause.main(text, tongue) or clause.infinitive(text, tongue)
+        if wakes and regex(rf"(?:(?:{rows['filler']})\b ?)*").fullmatch(fold(text)):
             text = tongue.say["alarm"]
             if when.parts == {"span"}:
                 return Plan("command", [("timer", timer_args(when.seconds))], language=tongue.name)

@@ -58,6 +58,8 @@ def answer(low: str, name: str, words: dict[str, Any]) -> str:
 def _tokens(text: str, name: str, words: dict[str, Any]) -> list[str]:
     """Numbers and signs; [] where something else is said."""
     mark, point = (r"\.", ",") if words["point"] == "," else (",", ".")
+    if re.search(r"(?<![\w.,])0[xob][\da-f]|%(?! ?(?:of|von|de|del)\b)", text):
+        return []  # of another base, and what is left of a division
     text = re.sub(rf"(?<=\d){mark}(?=\d{{3}}\b)", "", text).replace(point, ".")
     text = re.sub(r"(?<=\d) ?x ?(?=\d)", " * ", text)
     text = text.translate({ord("×"): "*", ord("·"): "*", ord("÷"): "/", ord("−"): "-"})
@@ -81,7 +83,7 @@ def _written(found: list[str], words: dict[str, Any]) -> str:
     """The sum as it is shown and spoken."""
     shown = words["shown"]
     text = " ".join(shown.get(each, each).replace(".", words["point"]) for each in found)
-    return re.sub(r"(?<=\() | (?=\))|(?<=\d) (?=%)|(?<=^−) ", "", text)
+    return re.sub(r"(?<=\() | (?=\))|(?<=\d) (?=%)|(?<=^−) |(?<=[(]−) ", "", text)
 
 
 class _Sum:
@@ -117,9 +119,13 @@ class _Sum:
         return found
 
     def _power(self) -> Fraction:
+        signed = self._left[-1:] == ["-"]
         found = self._single()
         while sign := self._next("²³^"):
-            raised = Fraction({"²": 2, "³": 3}[sign]) if sign in "²³" else self._single()
+            # a tower is read from its top; "-2 squared" is said of 4 and of -4: neither
+            raised = Fraction({"²": 2, "³": 3}[sign]) if sign in "²³" else self._power()
+            if signed:
+                raise ValueError
             if raised.denominator != 1 or abs(raised) > 64 or abs(found) > LARGEST:
                 raise ValueError
             found = found**raised.numerator

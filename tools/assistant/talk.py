@@ -14,7 +14,7 @@ from typing import Any
 
 from exo.core.engine.reader import Plan
 from exo.tools.assistant import sums
-from exo.tools.assistant.tongue import NAMES, fold, language
+from exo.tools.assistant.tongue import NAMES, fold, language, regex
 
 _TABLE: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("talk.toml").read_text(encoding="utf-8")
@@ -30,11 +30,13 @@ def answer(line: str) -> Plan | None:
     low = fold(line).strip(" .!?,¿¡")
     for name in NAMES:
         around = _TABLE[name]["around"]
-        bare = re.sub(rf"^(?:{around}[ ,]+)+|(?:[ ,]+{around})+$", "", low)
+        bare = regex(rf"^(?:{around}[ ,]+)+|(?:[ ,]+{around})+$").sub("", low)
         for form, said in _forms(name):
             if form.fullmatch(bare):
                 return Plan("chat", said=said, language=name)
-        asked = re.fullmatch(_TABLE[name]["how"], bare)
+        asked = regex(_TABLE[name]["how"]).fullmatch(
+            " ".join(_timeless(name).sub("", bare).split())
+        )
         if asked and (said := _topic(name, asked["how"])):
             return Plan("chat", said=said, language=name)
         if said := sums.answer(bare, name, _TABLE[name]["sums"]):
@@ -47,10 +49,15 @@ def instead(text: str, kind: str) -> Plan | None:
     model would make up; None where its reply is as good as any."""
     from exo.tools.assistant.pick import spoken  # which reads by the rules, and they by this
 
-    name = spoken(text)[0].name
+    names = [each.name for each in spoken(text)]
+    low = fold(text).strip(" .!?¡¿")
+    others = [each for each in names if regex(_TABLE[each]["cannot"]["form"]).fullmatch(low)]
+    if kind == "command" and others:  # it would be one for another device
+        return Plan("chat", said=_TABLE[others[0]]["instead"]["out_of_scope"], language=others[0])
+    name = names[0]
     if "?" not in text and kind in ("", "question", "correction"):
         low = fold(text).strip(" .!¡")
-        kind = "note" if re.fullmatch(_TABLE[name]["states"], low) else kind
+        kind = "note" if regex(_TABLE[name]["states"]).fullmatch(low) else kind
     said = _TABLE[name]["instead"].get(kind)
     return Plan("chat", said=said, language=name) if said else None
 
@@ -78,10 +85,18 @@ def _forms(name: str) -> list[tuple[re.Pattern[str], str]]:
     return [(re.compile(form), row["answer"]) for row in rows for form in row["said"]]
 
 
+@lru_cache
+def _timeless(name: str) -> re.Pattern[str]:
+    """What a question how to set a thing may name and need not: a span, a time, a day, a level."""
+    before = "(?:for|at|to|of|on|in|auf|um|fur|a las|al|de|para|en) "
+    value = r"{span}|{number}(?:[:.]\d\d)?(?: ?(?:%|percent|prozent|por ciento|uhr|o'clock|am|pm))?"
+    return language(name).pattern(rf"(?<= )(?:{before})?(?:{value}|{{day}}|{{weekday}})(?= |$)")
+
+
 def _topic(name: str, words: str) -> str:
     """How to say what `words` ask for, "" for what is nobody's topic or has more to it."""
     for form, said in _TABLE[name]["topics"].values():
-        left = re.sub(rf"\b(?:{form})\b", " ", words)
-        if left != words and not re.sub(rf"\b(?:{_TABLE[name]['filler']})\b", "", left).strip():
+        left = regex(rf"\b(?:{form})\b").sub(" ", words)
+        if left != words and not regex(rf"\b(?:{_TABLE[name]['filler']})\b").sub("", left).strip():
             return str(said)
     return ""

@@ -9,12 +9,17 @@ import datetime
 import re
 import tomllib
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 NAMES = ("en", "de", "es")
+_TABLES = {"date": "ordinal", "nth": "number", "months": "number", "years": "number"}
 _SLOT = re.compile(r"\{([a-z]+)(\d?)\}")
+
+
+# each is made once: there are more of them than the cache of `re` holds
+regex = lru_cache(maxsize=None)(re.compile)
 
 
 def fold(text: str) -> str:
@@ -36,7 +41,7 @@ class Language:
         }
         numbers = self._numbers()
         self.tables["number"] = numbers | self.tables["number"]
-        self.tables["minute"] = numbers
+        self.tables["minute"] = numbers | self.tables.get("minute", {})
         self.tables["hour"] |= {word: n for word, n in numbers.items() if n <= 24}
         digits = {"number": [r"\d{1,7}(?:[.,]\d+)?"], "hour": [r"\d\d?"], "minute": [r"\d\d?"]}
         digits |= {"ordinal": [r"\d\d?(?:st|nd|rd|th)?"], "year": [r"20\d\d"]}
@@ -45,6 +50,7 @@ class Language:
             words = sorted(self.tables.get(table, ()), key=len, reverse=True)
             self._words[table] = "|".join([*digits.get(table, ()), *map(re.escape, words)])
         self._words |= {"date": self._words["ordinal"], "nth": self._words["number"]}
+        self._words |= {"months": self._words["number"], "years": self._words["number"]}
         self.heads = {
             word: head for head, text in self.data["heads"].items() for word in text.split(", ")
         }
@@ -70,11 +76,11 @@ class Language:
         return _SLOT.sub(lambda slot: f"(?P<{slot[1]}{slot[2]}>{self._words[slot[1]]})", text)
 
     def pattern(self, text: str) -> re.Pattern[str]:
-        return re.compile(rf"(?<!\w)(?:{self.form(text)})(?!\w)")
+        return _pattern(self, text)
 
     def value(self, table: str, word: str) -> float:
         """What a word or a number in digits counts."""
-        table = {"date": "ordinal", "nth": "number"}.get(table, table)
+        table = _TABLES.get(table, table)
         known = self.tables.get(table, {}).get(word)
         if known is not None:
             return known
@@ -95,6 +101,11 @@ class Language:
             tail = self.value("number", said["tail"]) if said["tail"] else 0
             total += count * unit + tail * unit / 60
         return total
+
+
+@cache
+def _pattern(tongue: Language, text: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{tongue.form(text)})(?!\w)")
 
 
 @lru_cache

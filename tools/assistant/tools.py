@@ -47,6 +47,7 @@ class Builtin:
         ctx.register_action(self.list_timers, "timers", toolset=HIDDEN)
         ctx.register_action(self.cancel, toolset=HIDDEN)
         ctx.register_action(self.add_time, toolset=HIDDEN)
+        ctx.register_action(self.set_time, toolset=HIDDEN)
         ctx.register_action(self.send_message, toolset="messages", risk="high")
 
     # ---- the tools; what a docstring says first is what a model reads ------------------------------
@@ -76,11 +77,11 @@ class Builtin:
         facts = moment(self.clock.local(timer.due), context.language, timer.repeat)
         return told(context.language, "reminder", **facts, text=text)
 
-    async def list_timers(self, context: Context) -> str:
-        """Tell what is set."""
-        rows = self.timers.pending()
+    async def list_timers(self, context: Context, what: str = "") -> str:
+        """Tell what is set, or what is of timers or of reminders."""
+        rows = self._set(what)
         if not rows:
-            return told(context.language, "no_timers")
+            return told(context.language, f"none_{what}" if what else "no_timers")
         lines = [told(context.language, "timers", count=len(rows))]
         return "\n".join(lines + self._numbered(rows, context.language))
 
@@ -95,7 +96,7 @@ class Builtin:
     ) -> str:
         """Let timers or reminders not ring: `which` is last (if it rings at `until`, as a clock shows it), or
         all, `number` counts them as they are listed; where several are left, asks which."""
-        rows = [each for each in self.timers.pending() if bool(each.first) == (what != "timer")]
+        rows = self._set(what)
         if which == "last":
             last = [each for each in self.timers.newest(context.session)[:1] if each in rows]
             rows = [
@@ -119,6 +120,24 @@ class Builtin:
             return told(context.language, "no_timer")
         left = (rows[0].due - self.clock.now_ms()) / 1000
         return self._set_timer(context, max(1, left + seconds), rows[0].label, rows[0].id)
+
+    def _set(self, what: str) -> list[Task]:
+        """The timers or reminders that are to come; both for ""."""
+        return [
+            row for row in self.timers.pending() if not what or bool(row.first) == (what != "timer")
+        ]
+
+    async def set_time(self, context: Context, seconds: float = 0, count: float = 0) -> str:
+        """Let the only timer, or of several the last one, run for `seconds` from now, or for `count` of what it was counted in."""
+        rows = self._set("timer")[-1:]
+        if not rows:
+            return told(context.language, "none_timer")
+        if count:
+            whole = rows[0].seconds
+            seconds = count * (
+                3600 if whole % 3600 == 0 else 60 if whole >= 120 or whole == 60 else 1
+            )
+        return self._set_timer(context, seconds, rows[0].label, rows[0].id)
 
     def _numbered(self, rows: list[Task], language: str) -> list[str]:
         lines = []

@@ -8,6 +8,7 @@ Invariant: what is only half understood is no time at all."""
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import re
 from dataclasses import dataclass, field
@@ -134,6 +135,8 @@ def _chains(line: str, tongue: Language) -> list[_Chain]:
 def _take(chain: _Chain, found: re.Match[str], form: _Form, tongue: Language) -> None:
     kind, _, plus, sign, _ = form
     chain.end = found.end()
+    if kind == "exact":  # "sharp" adds nothing
+        return
     chain.kinds.add(kind)
     for group, word in found.groupdict().items():
         name = group.rstrip("0123456789")
@@ -145,7 +148,7 @@ def _take(chain: _Chain, found: re.Match[str], form: _Form, tongue: Language) ->
         chain.values["date" if name == "nth" else name] = tongue.value(name, word)
         chain.kinds |= {name} & {"part"}
         if name == "hour":
-            chain.values["vague"] = not word.startswith("0")
+            chain.values["vague"] = not word.startswith(("0", "oh ", "zero "))
     if kind == "repeat":
         chain.repeat = str(plus)
     elif kind == "clock":
@@ -175,12 +178,19 @@ def _resolve(chain: _Chain, now: datetime.datetime, twelve: bool) -> datetime.da
         if chain.kinds != {"span"} or not span:
             raise ValueError
         return now + timedelta(seconds=span)
+    if span and said.keys() & {"weekday", "date", "day"}:
+        raise ValueError  # "on Monday in two weeks"
     minutes, vague = _minutes(chain)
     vague = vague and twelve
     midnight = wall.replace(hour=0, minute=0, second=0, microsecond=0)
     if span:
         days = midnight + timedelta(seconds=span)
         return days + (wall - midnight if minutes is None else timedelta(minutes=minutes))
+    if further := int(said.get("months", 0) + 12 * said.get("years", 0)):
+        year, month = divmod(wall.year * 12 + wall.month - 1 + further, 12)
+        last = calendar.monthrange(year, month + 1)[1]
+        then = midnight.replace(year=year, month=month + 1, day=min(wall.day, last))
+        return then + (wall - midnight if minutes is None else timedelta(minutes=minutes))
     other = bool(chain.repeat or said.get("day")) or bool(said.keys() & {"weekday", "date"})
     if vague and other and minutes is not None and minutes < EARLY:
         minutes += 720  # "on Friday at two"
@@ -189,6 +199,10 @@ def _resolve(chain: _Chain, now: datetime.datetime, twelve: bool) -> datetime.da
         return following(midnight + clock - timedelta(1), chain.repeat, wall)
     if "day" in said and (said["day"] or not vague):
         return midnight + timedelta(said["day"]) + clock
+    if "weekday" in said and said.keys() & {"later", "weeks"}:
+        off = said["weekday"] - wall.weekday()  # of this week, or the next to come
+        off = off + 7 if "weeks" in said else off % 7 + said["later"]
+        return midnight + timedelta(off) + clock
     if "weekday" in said and "date" not in said:
         at = midnight + timedelta((said["weekday"] - wall.weekday()) % 7) + clock
         return at if at > wall else at + timedelta(7)

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import datetime
 import json
+import re
 import secrets
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,6 +74,12 @@ class Task:
     @property
     def label(self) -> str:
         return self.text
+
+    @property
+    def seconds(self) -> float:
+        """How long a timer was set for; 0 of anything else."""
+        found = re.fullmatch(r"@in (\d+)ms", self.line)
+        return int(found[1]) / 1000 if found else 0.0
 
     def set_by(self, tool: str, label: Any, seconds: Any = None) -> bool:
         """Whether a call of the tool `timer` or `reminder` with these arguments may have made it."""

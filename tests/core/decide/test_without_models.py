@@ -204,7 +204,7 @@ def test_killed_in_the_middle_of_a_decision_answers_are_those_of_rules_alone(
     def told(session: str, text: str) -> tuple[Any, ...]:
         end = processes.ask(session, text)
         said = processes.client.call("session.get", session=session)["messages"][-1]["text"]
-        said = re.sub(r"\[[\w-]+\]|\d\d:\d\d(:\d\d)?|\d+ (minutes?|seconds?)", "", said)
+        said = re.sub(r"\[[\w-]+\]|\d\d:\d\d(:\d\d)?|(\d+ (minutes?|seconds?) ?)+", "", said)
         return end["stop_reason"], end["kind"], end["model_called"], said
 
     processes.client.call("config.set", key="decide.providers", value="rules")

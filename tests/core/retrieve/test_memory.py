@@ -500,3 +500,10 @@ def test_arguments_of_any_make_are_refused_in_words(memory: Memory) -> None:
             memory.query(verb, dict[str, Any](args))
     for at in ("9999-12-31", "9999-12-31T23:59:59+14:00", "1969-12-31"):
         memory.query("recall", {"query": "cat", "at": at})
+
+
+def test_arguments_that_are_no_json_are_read_as_they_stand() -> None:
+    from exo.core.retrieve.forget import leaves
+
+    body = {"tool": "shell", "args": '{"args": "not json", "line": "say hello"}'}
+    assert [*leaves(body)] == ["not json", "say hello"]

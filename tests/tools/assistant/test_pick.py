@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from exo.core.decide.question import MECHANISMS
-from exo.core.engine.reader import Past
+from exo.core.engine.reader import Past, Plan
 from exo.models.training.tools import phrasings
+from exo.tools.assistant.offer import asks
 from exo.tools.assistant.pick import ASK, RUN, pick
 from exo.tools.assistant.rules import plan
 from exo.tools.assistant.tongue import NAMES, language
@@ -18,6 +19,13 @@ from hypothesis import strategies as st
 NOW = datetime.datetime(2026, 11, 30, 15, 0, tzinfo=datetime.UTC)  # a Monday
 TOOLS = [name for name in MECHANISMS["request.tool"].options if name != "none"]
 SURE, UNSURE = RUN + 0.01, ASK + 0.01
+
+
+def after(said: str, asked: Plan) -> Past:
+    """The turn that asked this."""
+    return Past(said, asked.calls, asked.said)
+
+
 YES = {"en": ("yes please", "no thanks"), "de": ("ja, mach das", "nein"), "es": ("sí", "no")}
 
 # said | tool | the call
@@ -87,9 +95,9 @@ def test_what_is_sure_runs_with_its_slots_and_what_is_not_after_a_yes(
     assert not plan(said, NOW).calls  # else it would not come here
     sure, unsure = pick(said, tool, SURE, NOW), pick(said, tool, UNSURE, NOW)
     assert sure is not None and sure.calls == [call]
-    assert unsure is not None and not unsure.calls and unsure.said.endswith("?")
+    assert unsure is not None and asks(unsure) and unsure.said.endswith("?")
     yes, no = YES[unsure.language]
-    asked = Past(said, (), unsure.said)
+    asked = after(said, unsure)
     assert plan(yes, NOW, asked).calls == [call]
     refused = plan(no, NOW, asked)
     assert not refused.calls and refused.said
@@ -108,19 +116,19 @@ def test_what_cannot_be_undone_is_asked_about_however_sure(
     said: str, tool: str, args: dict[str, Any]
 ) -> None:
     asked = pick(said, tool, 1.0, NOW)
-    assert asked is not None and not asked.calls and asked.said
-    done = plan(YES[asked.language][0], NOW, Past(said, (), asked.said))
+    assert asked is not None and asks(asked)
+    done = plan(YES[asked.language][0], NOW, after(said, asked))
     assert done.calls == [(tool, args)]
 
 
 def test_a_missing_time_is_asked_for_alone() -> None:
     asked = pick("keep an eye on the clock for the eggs", "timer", SURE, NOW)
     assert asked is not None and asked.said == language("en").say["how_long"]
-    past = Past("keep an eye on the clock for the eggs", (), asked.said)
+    past = after("keep an eye on the clock for the eggs", asked)
     assert plan("nine minutes", NOW, past).calls == [("timer", {"seconds": 540, "label": "eggs"})]
     asked = pick("jog my memory to ring school", "reminder", SURE, NOW)
     assert asked is not None and asked.said == language("en").say["when"]
-    past = Past("jog my memory to ring school", (), asked.said)
+    past = after("jog my memory to ring school", asked)
     want = {"at": "2026-12-01T08:00", "text": "ring school"}
     assert plan("tomorrow at eight", NOW, past).calls == [("reminder", want)]
     # a time that is said and not understood is no missing one
@@ -161,13 +169,11 @@ def test_no_sentence_breaks_it_and_nothing_runs_that_is_not_sure(
     if sure <= ASK:
         assert found is None
     elif found is not None:
-        assert bool(found.calls) != bool(found.said) and len(found.calls) <= 1
-        assert not found.calls or sure > RUN and tool not in ("forget", "cancel", "undo")
-        if found.said and found.said not in (
-            language(n).say[k] for n in NAMES for k in ("how_long", "when")
-        ):
-            yes = plan(YES[found.language][0], NOW, Past(text, (), found.said))
-            assert len(yes.calls) == 1
+        assert len(found.calls) == 1 and asks(found) == bool(found.said)
+        assert asks(found) or sure > RUN and tool not in ("forget", "cancel", "undo")
+        if asks(found) and "tool" in found.calls[0][1]:
+            yes = plan(YES[found.language][0], NOW, after(text, found))
+            assert len(yes.calls) == 1 and not asks(yes)
 
 
 def test_every_tool_can_be_asked_about_in_every_language() -> None:

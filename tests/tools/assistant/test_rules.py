@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from exo.core.engine.reader import Plan
 from exo.tools.assistant import rules
+from exo.tools.assistant.offer import asks
 from exo.tools.assistant.tools import duration
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -106,8 +107,6 @@ def test_commands_are_caught_with_their_arguments(
         "I bought an egg timer for 5 euros",
         "my timer rang 5 minutes ago",
         "the timer for 5 minutes was wrong",
-        "set a timer",
-        "set a timer for the pasta",
         "set a timer for 0 seconds",
         "set a timer for " + "9" * 350 + " minutes",
         "notebooks are useful",
@@ -128,6 +127,12 @@ def test_commands_are_caught_with_their_arguments(
 )
 def test_what_only_looks_like_a_command_is_left_to_the_model(said: str) -> None:
     assert plan(said).calls == []
+
+
+@pytest.mark.parametrize("said", ["set a timer", "set a timer for the pasta"])
+def test_a_timer_without_its_span_is_asked_about(said: str) -> None:
+    found = plan(said)
+    assert asks(found) and found.said == "For how long?"
 
 
 def test_questions_are_told_from_talk() -> None:
@@ -210,7 +215,7 @@ def test_durations_in_words() -> None:
     [
         ("Remember that my sister is called Zelmira", "remember", "My sister is called Zelmira"),
         ("please remember: the shed's code is 4711", "remember", "The shed's code is 4711"),
-        ("merk dir, dass ich Tee mag", "remember", "Ich Tee mag"),
+        ("merk dir, dass ich Tee mag", "remember", "Ich mag Tee"),
         ("what do you know about my sister?", "recall", "my sister"),
         ("Was weißt du über meine Schwester?", "recall", "meine Schwester"),
         ("do you remember my name?", "", ""),

@@ -214,11 +214,10 @@ def test_an_order_may_have_its_reason_beside_it(text: str, call: tuple[str, obje
         "i lost my luggage, what now",
         "we went there, it was louder",
         "the kids are shouting, is it louder?",
-        "remind me on saturday week at three to call Oona",
     ],
 )
 def test_what_is_told_is_no_order_with_a_reason(text: str) -> None:
-    assert not [call for call in plan(text, NOW).calls if call[0] != "reminder" or "week" in text]
+    assert not [call for call in plan(text, NOW).calls if call[0] != "reminder"]
 
 
 @pytest.mark.parametrize(
@@ -240,7 +239,9 @@ def test_what_is_denied_or_asked_is_no_order(text: str) -> None:
     "text", ["no timer, I only have 5 minutes", "why do eggs take 10 minutes?"]
 )
 def test_an_answer_to_how_long_is_no_other_sentence(text: str) -> None:
-    asked = Past("set a timer", (), "For how long?")
+    back = plan("set a timer", NOW)
+    asked = Past("set a timer", back.calls, back.said)
+    assert back.said == "For how long?"
     assert not plan(text, NOW, asked).calls
     assert plan("ten minutes", NOW, asked).calls == [("timer", {"seconds": 600})]
 
@@ -249,6 +250,8 @@ def test_an_answer_to_how_long_is_no_other_sentence(text: str) -> None:
     "text", ["don't remind me tomorrow at 7", "How is the weather tomorrow at 7?"]
 )
 def test_an_answer_to_when_is_no_other_sentence(text: str) -> None:
-    asked = Past("Remind me to call Anna", (), "When shall I remind you?")
+    back = plan("Remind me to call Anna", NOW)
+    asked = Past("Remind me to call Anna", back.calls, back.said)
+    assert back.said == "When shall I remind you?"
     assert not [args for _, args in plan(text, NOW, asked).calls if "Anna" in str(args)]
     assert plan("tomorrow at 7", NOW, asked).calls

@@ -53,7 +53,10 @@ def brief(entry: Entry) -> tuple[Any, ...]:
 def test_words_judge_the_turn_before_and_the_reply_says_so(processes: Any) -> None:
     session = processes.session()
     say(processes, session, "the secret blue bicycle of the neighbour")
-    assert say(processes, session, "that was a question") == "Noted: that was a question."
+    assert say(processes, session, "that was a question").splitlines() == [
+        "Noted: that was a question.",
+        "Shall I look for an answer in what you told me?",
+    ]
     assert say(processes, session, "No, that was a question!") == "Noted: that was a question."
     assert say(processes, session, "das war nur eine Bemerkung").startswith("Notiert")
     found = until(processes, 2)

@@ -31,6 +31,7 @@ from exo.core.router.model import Request, Text
 from exo.core.router.router import Router
 from exo.core.server.hub import Hub
 from exo.tools.assistant import plugin as assistant
+from exo.tools.assistant.offer import asks
 from exo.tools.assistant.pick import pick
 from exo.tools.assistant.rules import plan
 from exo.tools.assistant.talk import INSTEAD
@@ -129,10 +130,12 @@ async def planned(made: Engine, text: str) -> Plan:
 
 def judge(row: dict[str, Any], made: Plan) -> tuple[str, bool]:
     """(what is made of a request, whether that is what its label wants)."""
-    shown = f"{made.calls}{made.said}" or made.kind
+    shown = made.said if asks(made) else f"{made.calls}{made.said}" or made.kind
     if row["tool"] == "":
         # a courtesy is answered as talk; asking back is the beginning of an order
         return shown, not made.calls and (not made.said or made.kind == "chat")
+    if asks(made):
+        return made.said, False
     if row["tool"] == "recall":
         asked = made.calls[0][1].get("query", "") if made.calls else row["text"]
         # every question that is no command is put to recall before any model
@@ -143,7 +146,7 @@ def judge(row: dict[str, Any], made: Plan) -> tuple[str, bool]:
 
 def follow(text: str, asked: Plan) -> Plan:
     """What comes of a yes after a question back."""
-    return plan(YES[asked.language], NOW, Past(text, (), asked.said))
+    return plan(YES[asked.language], NOW, Past(text, asked.calls, asked.said))
 
 
 def _same(row: dict[str, Any], tool: str, args: dict[str, Any]) -> bool:
@@ -286,7 +289,7 @@ async def ask(home: Home, say: Say, parts: tuple[str, ...], wanted: tuple[str, .
         requests = []
         for row in (row for part in parts for row in rows("requests", part)):
             found = await planned(made, row["text"])
-            agreed = follow(row["text"], found) if found.said else None
+            agreed = follow(row["text"], found) if asks(found) else None
             asked_first = bool(agreed and judge(row, agreed)[1] and row["tool"])
             requests.append((row, *judge(row, found), asked_first))
     return Results(requests, replies)

@@ -1,0 +1,266 @@
+"""What a person meets in the first hour: what is set, by kind; a clause kept as a sentence; a verdict that can be acted on."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from exo.core.engine.reader import Past
+from exo.tools.assistant.clause import infinitive, main
+from exo.tools.assistant.pick import pick
+from exo.tools.assistant.rules import plan
+from exo.tools.assistant.talk import instead
+from exo.tools.assistant.tongue import language
+from exo.tools.clock import FakeClock
+
+NOW = datetime.datetime(2026, 11, 30, 15, 0, tzinfo=datetime.UTC)  # a Monday
+Run = Callable[..., Any]
+
+
+def clock() -> FakeClock:
+    return FakeClock(round(NOW.timestamp() * 1000))
+
+
+async def ask(bench: Any, session: str, text: str) -> str:
+    end = await bench.ask(session, text)
+    assert end["stop_reason"] == "end" and not end["model_called"], text
+    return str((await bench.messages(session))[-1]["text"])
+
+
+def test_what_is_asked_for_is_listed_and_the_timer_can_be_set_anew_after_it(run: Run) -> None:
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+        assert await ask(bench, session, "how long is left?") == "No timer is running."
+        assert (
+            await ask(bench, session, "meine Erinnerungen") == "Es ist keine Erinnerung gestellt."
+        )
+        await ask(bench, session, "remind me at six to call Anna")
+        await ask(bench, session, "set a timer for ten minutes for the tea")
+        for said in ("how long is left?", "wie lange noch?", "¿cuánto queda?", "my timers"):
+            lines = (await ask(bench, session, said)).splitlines()
+            assert len(lines) == 2 and lines[1].startswith("1. tea: ")
+        for said in (
+            "my reminders",
+            "what reminders do I have",
+            "welche Erinnerungen habe ich?",
+            "mis recordatorios",
+            "¿qué recordatorios tengo?",
+        ):
+            lines = (await ask(bench, session, said)).splitlines()
+            assert len(lines) == 2 and lines[1].startswith("1. call Anna: ")
+        assert len((await ask(bench, session, "what is set?")).splitlines()) == 3
+
+        bench.clock.advance(571)  # 29 seconds are left, it was counted in minutes
+        await ask(bench, session, "how long is left?")
+        assert "20 minutes" in await ask(bench, session, "make it twenty")
+        [timer, _] = bench.timers.pending()
+        assert timer.due - bench.clock.now_ms() == 1_200_000 and timer.label == "tea"
+        await ask(bench, session, "wie lange noch?")
+        assert "1 Stunde" in await ask(bench, session, "nein, lieber eine Stunde")
+
+    run(test, clock=clock())
+
+
+# said behind "dass" | as a sentence, "" where that is not sure
+CLAUSES = """
+mein Fahrrad im Keller steht | mein Fahrrad steht im Keller
+mein altes Fahrrad im Keller steht | mein altes Fahrrad steht im Keller
+ich gegen Nüsse allergisch bin | ich bin gegen Nüsse allergisch
+meine Schwester in Lissabon wohnt | meine Schwester wohnt in Lissabon
+der Bruder von Anna in Köln wohnt | der Bruder von Anna wohnt in Köln
+Anna und Ben in Köln wohnen | Anna und Ben wohnen in Köln
+mein Vater gestern operiert wurde | mein Vater wurde gestern operiert
+wir freitags schwimmen gehen | wir gehen freitags schwimmen
+Anna am 5. Mai Geburtstag hat | Anna hat am 5. Mai Geburtstag
+mein Code 4411 ist | mein Code ist 4411
+ich mich am Montag mit Anna treffe | ich treffe mich am Montag mit Anna
+ich Brot backen kann | ich kann Brot backen
+der Kessel leckt | der Kessel leckt
+die Schwester meiner Frau in Köln wohnt |
+meine Mutter der Nachbarin hilft |
+der Zug um acht abfährt |
+ich um acht aufstehe |
+mir schlecht ist |
+sich meine Tür verklemmt |
+ich allergisch bin, weil das so ist |
+er hat kommen müssen |
+mein fahrrad im keller steht |
+ich allergisch bin gegen Nüsse |
+"""
+
+
+@pytest.mark.parametrize("row", CLAUSES.strip().splitlines())
+def test_a_clause_is_kept_as_a_sentence_or_as_it_was_said(row: str) -> None:
+    clause, _, sentence = (each.strip() for each in row.partition("|"))
+    assert main(clause, language("de")) == sentence
+    kept = sentence or f"dass {clause}"
+    kept = kept[:1].upper() + kept[1:]
+    assert plan(f"Merk dir, dass {clause}", NOW).calls == [("remember", {"text": kept})]
+    # no word is added, none is lost
+    assert sorted(kept.lower().replace("dass ", "").split()) == sorted(clause.lower().split())
+    assert main(clause, language("en")) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("erinnere mich morgen um neun, Anna anzurufen", "Anna anrufen"),
+        ("erinnere mich um acht daran, den Müll rauszubringen", "den Müll rausbringen"),
+        (
+            "erinner mich um sechs die Tür abzuschließen und einzukaufen",
+            "die Tür abschließen und einkaufen",
+        ),
+        ("erinnere mich um sechs daran, den Kessel zu prüfen", "den Kessel prüfen"),
+        ("erinnere mich um sechs, zu Anna zu gehen", "zu Anna gehen"),
+        ("erinnere mich um sechs, das Fenster zuzumachen", "das Fenster zumachen"),
+        ("erinnere mich um sechs, dass ich Anna anrufen soll", "Anna anrufen"),
+        ("erinnere mich um sechs an den Kuchen", "den Kuchen"),
+    ],
+)
+def test_what_is_to_be_done_is_noted_without_its_zu(said: str, text: str) -> None:
+    [(tool, args)] = plan(said, NOW).calls
+    assert (tool, args["text"]) == ("reminder", text)
+
+
+def test_what_only_looks_like_such_an_infinitive_stays() -> None:
+    for text in ("etwas zu essen", "den Anzug", "zu Hause", "der Zug zuletzt", "Ausgezogenen"):
+        assert infinitive(text, language("de")) == text
+
+
+@pytest.mark.parametrize("said", ["Merk dir das", "remember that", "recuerda eso", "merk es dir"])
+def test_nothing_new_to_remember_is_said_so(said: str) -> None:
+    for past in (None, Past("what time is it?", [("time", {})], "It is 15:00")):
+        found = plan(said, NOW, past)
+        assert found.kind == "chat" and found.said and not found.calls
+    assert pick(said, "remember", 0.8, NOW) is None and pick(said, "note", 0.8, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("play some music", "I cannot do that."),
+        ("turn on the lights", "I cannot do that."),
+        ("call my mother", "I cannot do that."),
+        ("kannst du Musik spielen", "Das kann ich nicht."),
+        ("spiel Musik", "Das kann ich nicht."),
+        ("ruf Anna an", "Das kann ich nicht."),
+        ("pon música", "Eso no puedo hacerlo."),
+        ("enciende la luz", "Eso no puedo hacerlo."),
+        ("put the thing there", "I did not understand"),
+        ("turn off the sound over there", "I did not understand"),
+    ],
+)
+def test_what_other_devices_do_is_not_told_to_be_not_understood(said: str, answer: str) -> None:
+    found = instead(said, "command")
+    assert found is not None and found.said.startswith(answer)
+
+
+def test_a_verdict_offers_what_can_be_done_about_it(run: Run) -> None:
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+        await ask(bench, session, "set a timer for ten minutes")
+        said = await bench_said(bench, session, "that was wrong")
+        assert said.endswith("Shall I undo it?")
+        assert await ask(bench, session, "yes") == "Cancelled: timer."
+        assert bench.timers.pending() == []
+
+    async def bench_said(bench: Any, session: str, text: str) -> str:
+        await bench.ask(session, text)
+        return str((await bench.messages(session))[-1]["text"])
+
+    run(test, clock=clock())
+
+
+@pytest.mark.parametrize(
+    ("past", "said", "yes", "call"),
+    [
+        (
+            Past(
+                "I set ten", [("timer", {"seconds": 600})], "Timer set: 10 minutes, until 15:10:00."
+            ),
+            "that was a question",
+            "yes",
+            ("cancel", {"what": "timer", "which": "last", "until": "15:10:00"}),
+        ),
+        (
+            Past("x", [("remember", {"text": "X"})], "I will remember: X [aaaaaaaa]"),
+            "that was just a comment",
+            "yes",
+            ("forget", {"id": "aaaaaaaa"}),
+        ),
+        (
+            Past("my sister lives where", (), "I heard you."),
+            "that was a question",
+            "yes",
+            ("recall", {"query": "my sister lives where"}),
+        ),
+        (
+            Past("can I set a timer for five minutes?", (), "Say: set a timer"),
+            "that was a command",
+            "yes please",
+            ("timer", {"seconds": 300}),
+        ),
+        (
+            Past("Kann ich den Timer löschen?", (), "Sag: ..."),
+            "das war ein Befehl",
+            "ja",
+            ("cancel", {"what": "timer"}),
+        ),
+        (
+            Past("mi hermana vive en Lisboa", (), "..."),
+            "eso era solo un comentario",
+            "sí",
+            ("remember", {"text": "Mi hermana vive en Lisboa"}),
+        ),
+    ],
+)
+def test_what_was_misread_is_tried_as_what_it_was(
+    past: Past, said: str, yes: str, call: tuple[str, dict[str, Any]]
+) -> None:
+    found = plan(said, NOW, past)
+    assert [name for name, _ in found.calls] == ["verdict", "ask"]
+    answered = Past(said, found.calls, f"Noted.\n{found.calls[1][1]['text']}")
+    assert plan(yes, NOW, answered).calls == [call]
+
+
+def test_where_nothing_can_be_done_a_verdict_is_noted_alone() -> None:
+    for past in (
+        Past("louder", [("device", {"action": "volume", "delta": 10})], "Louder."),
+        Past("why is the sky blue?", (), "It scatters."),
+    ):
+        for said in ("that was wrong", "that was a command"):
+            assert [name for name, _ in plan(said, NOW, past).calls] == ["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("said", "tool"),
+    [
+        ("d'you happen to know what time it is", "time"),
+        ("which day of the week are we on", "time"),
+        ("oye, ¿qué hora tienes?", "time"),
+        ("what've I got you reminding me about", "timers"),
+        ("reverse what you just did please", "undo"),
+        ("stick another five minutes on the timer, it's still raw", "add_time"),
+        ("can't hear you over the kettle, speak up a bit", "device"),
+        ("1745 today remind me pick up the dry cleaning", "reminder"),
+        ("mon to fri, 6.40 in the morning, remind me: packed lunch", "reminder"),
+    ],
+)
+def test_everyday_ways_of_ordering(said: str, tool: str) -> None:
+    assert [name for name, _ in plan(said, NOW).calls] == [tool]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "which day of the week were we in Rome",
+        "reverse what he did to the car",
+        "stick another five stamps on the letter, it's still light",
+        "1745 people are here today",
+        "can't hear the radio, he said",
+    ],
+)
+def test_what_is_near_to_these_is_no_order(said: str) -> None:
+    assert not plan(said, NOW).calls
