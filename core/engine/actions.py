@@ -26,6 +26,7 @@ from exo.core.plugins.hooks import Hooks
 from exo.core.protocol.codec import refused
 from exo.core.protocol.schema import ApprovalRequested, ApprovalResolved, Call, ToolResult
 from exo.core.server.hub import Hub
+from exo.core.substrate.secrets import Secrets
 from exo.core.toolbox.registry import Context, Toolbox
 from exo.core.toolbox.workers import in_thread, standing, within
 
@@ -141,7 +142,7 @@ class Approvals:
 
 class Actions:
     """Puts the gate, hooks and approvals around the toolbox. `spent` gives what this month has cost, in
-    cents; `tell` shows a warning to the person."""
+    cents; `tell` shows a warning to the person; no value of `secrets` is in a result."""
 
     def __init__(
         self,
@@ -151,8 +152,9 @@ class Actions:
         gate: Gate,
         spent: Callable[[], Awaitable[int]],
         tell: Callable[[str, str], None],
+        secrets: Secrets | None = None,
     ) -> None:
-        self.tools = tools
+        self.tools, self.secrets = tools, secrets
         self._hooks, self._approvals, self._gate = hooks, approvals, gate
         self._spent, self._tell = spent, tell
         self._told = ""
@@ -193,7 +195,8 @@ class Actions:
         begun = time.monotonic()
 
         async def rewrite(text: str) -> str:
-            return await self._hooks.transform(text, **facts)
+            text = await self._hooks.transform(text, **facts)
+            return await self.secrets.shown(text) if self.secrets else text
 
         result = await self.tools.run(call, context, rewrite)
         spent = round((time.monotonic() - begun) * 1000)

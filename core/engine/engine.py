@@ -41,7 +41,7 @@ from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
 from exo.core.substrate.guard import HOLDS, MOST, Guard
-from exo.core.substrate.secrets import Secrets, device_seed
+from exo.core.substrate.secrets import device_secrets
 from exo.core.toolbox.registry import Toolbox
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class Engine(Offers):
             self._registry.slots,
             lambda: settings.text("tools.ask") == "medium",
         )
+        self.secrets = device_secrets(home) if home else None
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
@@ -109,7 +110,8 @@ class Engine(Offers):
             hub,
             model,
             Actions(
-                self.tools, self._registry.hooks, self._approvals, gate, self._spent, self._tell
+                *(self.tools, self._registry.hooks, self._approvals, gate, self._spent),
+                *(self._tell, self.secrets),
             ),
             self._slots,
             self._reader,
@@ -123,11 +125,9 @@ class Engine(Offers):
         )
         self._turns: dict[str, Turn] = {}
         self._memory: Provider | None = None
-        self.secrets: Secrets | None = None
         if home is not None:
             self._memory = self._remember(home)
             self.plugins.fallback("memory", self._memory.register)
-            self.secrets = Secrets(home.state / "secrets.sealed", lambda: device_seed(home))
         self.plugins.core = Core(
             *(settings, clock, self._registry.slots, notes, self._registry.channels, self.tools),
             *(self._loop.act, self.before, self.undo_before, self.panel, self.sessions.as_of),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError, StorageError
+from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError
 from exo.core.context.builder import shorten
 from exo.core.context.engine import ContextEngine
 from exo.core.decide.live import Decisions, Read
@@ -363,10 +363,11 @@ class Loop:
 
     def _context_of(self, session: str, call: Call, language: str, turn: str) -> Context:
         """What a call works with. Output may come from the worker thread of the tool."""
-        loop = asyncio.get_running_loop()
+        loop, secrets = asyncio.get_running_loop(), self._actions.secrets
 
-        def show(text: str) -> None:
-            with contextlib.suppress(StorageError):  # the hub has told of it
+        def show(piece: str) -> None:
+            with contextlib.suppress(OSError):  # the hub has told of a disk that refuses
+                text = secrets.hide(piece) if secrets else piece
                 self._hub.publish(session, schema.ToolOutput(call.id, text))
 
         def emit(text: str) -> None:
