@@ -26,7 +26,6 @@ from exo.core.plugins.hooks import Hooks
 from exo.core.protocol.codec import refused
 from exo.core.protocol.schema import ApprovalRequested, ApprovalResolved, Call, ToolResult
 from exo.core.server.hub import Hub
-from exo.core.substrate.secrets import Secrets
 from exo.core.toolbox.registry import Context, Toolbox
 from exo.core.toolbox.workers import in_thread, standing, within
 
@@ -142,7 +141,7 @@ class Approvals:
 
 class Actions:
     """Puts the gate, hooks and approvals around the toolbox. `spent` gives what this month has cost, in
-    cents; `tell` shows a warning to the person; no value of `secrets` is in a result."""
+    cents; `tell` shows a warning to the person."""
 
     def __init__(
         self,
@@ -152,9 +151,8 @@ class Actions:
         gate: Gate,
         spent: Callable[[], Awaitable[int]],
         tell: Callable[[str, str], None],
-        secrets: Secrets | None = None,
     ) -> None:
-        self.tools, self.secrets = tools, secrets
+        self.tools = tools
         self._hooks, self._approvals, self._gate = hooks, approvals, gate
         self._spent, self._tell = spent, tell
         self._told = ""
@@ -195,8 +193,7 @@ class Actions:
         begun = time.monotonic()
 
         async def rewrite(text: str) -> str:
-            text = await self._hooks.transform(text, **facts)
-            return await self.secrets.shown(text) if self.secrets else text
+            return await self._hooks.transform(text, **facts)
 
         result = await self.tools.run(call, context, rewrite)
         spent = round((time.monotonic() - begun) * 1000)

@@ -79,7 +79,8 @@ class Engine(Offers):
         self._server = server
         self.sessions = Sessions(database, clock)
         self._database = database
-        self.tools = Toolbox(settings.number("tool.timeout"))
+        self.secrets = device_secrets(home) if home else None
+        self.tools = Toolbox(settings.number("tool.timeout"), self.secrets)
         hook_time = settings.number("hook.timeout")
         self._registry = Registry(self.tools, Hooks(hook_time))
         self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
@@ -95,7 +96,6 @@ class Engine(Offers):
             self._registry.slots,
             lambda: settings.text("tools.ask") == "medium",
         )
-        self.secrets = device_secrets(home) if home else None
         prompts = Path(__file__).with_name("prompts")
         # a model that does not say where it runs is taken to be here: then nobody waits for summaries
         local = getattr(model, "local", lambda role: True)
@@ -110,8 +110,7 @@ class Engine(Offers):
             hub,
             model,
             Actions(
-                *(self.tools, self._registry.hooks, self._approvals, gate, self._spent),
-                *(self._tell, self.secrets),
+                self.tools, self._registry.hooks, self._approvals, gate, self._spent, self._tell
             ),
             self._slots,
             self._reader,
@@ -221,13 +220,18 @@ class Engine(Offers):
         self._background(self._hold())
         self._rest_all()
 
-    async def _hold(self, seconds: float = HOLDS) -> None:
-        """After a while of life, or at an orderly end: this start was a good one."""
-        await asyncio.sleep(seconds)
-        if self._guard is not None:
-            with contextlib.suppress(HomeError):
-                loaded = [row for row in self.plugins.records() if row["state"] == "loaded"]
-                self._guard.held([row["name"] for row in loaded])
+    async def _hold(self) -> None:
+        await self.plugins.ready()
+        await asyncio.sleep(HOLDS)
+        self._held()
+
+    def _held(self) -> None:
+        """After a while of life, or at an orderly end: this start was a good one, or cut short."""
+        loaded = [row["name"] for row in self.plugins.records() if row["state"] == "loaded"]
+        whole = self.plugins.loading is not None and self.plugins.loading.done()
+        with contextlib.suppress(HomeError):
+            if self._guard is not None:
+                self._guard.held(loaded if whole else None)
 
     async def close(self) -> None:
         """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
@@ -235,8 +239,8 @@ class Engine(Offers):
         tasks = [turn.task for turn in self._turns.values() if turn.task is not None]
         for turn in self._turns.values():
             turn.interrupt()
+        self._held()
         await self.plugins.close()
-        await self._hold(0)
         others = list(self._tasks)
         for task in others:
             task.cancel()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError
+from exo.core.base.errors import ContextOverflow, ExoError, HomeError, ModelError, StorageError
 from exo.core.context.builder import shorten
 from exo.core.context.engine import ContextEngine
 from exo.core.decide.live import Decisions, Read
@@ -363,11 +363,10 @@ class Loop:
 
     def _context_of(self, session: str, call: Call, language: str, turn: str) -> Context:
         """What a call works with. Output may come from the worker thread of the tool."""
-        loop, secrets = asyncio.get_running_loop(), self._actions.secrets
+        loop = asyncio.get_running_loop()
 
-        def show(piece: str) -> None:
-            with contextlib.suppress(OSError):  # the hub has told of a disk that refuses
-                text = secrets.hide(piece) if secrets else piece
+        def show(text: str) -> None:
+            with contextlib.suppress(StorageError):  # the hub has told of it
                 self._hub.publish(session, schema.ToolOutput(call.id, text))
 
         def emit(text: str) -> None:
