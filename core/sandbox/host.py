@@ -137,7 +137,7 @@ class Sandbox:
                 result = Result(**{key: said[key] for key in Result.__dataclass_fields__})
             except TimeoutError:
                 return Result(False, error=f"more than {seconds:g} s")
-            except (ValueError, KeyError, OSError):
+            except (ValueError, KeyError, TypeError, RecursionError, OSError):
                 why = "the worker died of it" if self._kill(worker) else ENDED
                 return Result(False, error=why) if begun else None
             undo.pop_all()
@@ -224,5 +224,4 @@ async def _line(worker: Worker) -> dict[str, Any]:
     line = await worker.reader.readline()
     if not line:
         raise OSError("the worker died")
-    said: dict[str, Any] = json.loads(line)
-    return said
+    return dict(json.loads(line))

@@ -82,9 +82,8 @@ class Secrets:
         joined = re.sub(_END, "", text.lower()) if rows else ""
         for name, row in rows.items():
             for form in _forms(row["value"]):
-                if (
-                    not form.isascii() or re.sub(_END, "", form.lower()) in joined
-                ):  # 20 times as fast
+                # looking first is 20 times as fast
+                if not form.isascii() or re.sub(_END, "", form.lower()) in joined:
                     pattern = f"(?:{_END})*".join(map(re.escape, form))
                     text = re.sub(pattern, f"[secret {name}]", text, flags=re.I)
         return text
@@ -105,8 +104,7 @@ class Secrets:
 
         sealed = self._path.read_bytes()
         with contextlib.suppress(CryptoError, ValueError, HomeError):
-            rows: dict[str, Any] = json.loads(self._box().decrypt(sealed))
-            return rows
+            return dict(json.loads(self._box().decrypt(sealed)))
         if lost is not None:
             return lost
         do = "put it back with the device key it was made with, or remove it and add them again"
