@@ -65,9 +65,8 @@ def _place(line: str, zone: str, clock: Clock) -> _Place:
     try:
         there = ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise _wrong(
-            line, f"there is no time zone {zone!r}; names are like Europe/Zurich"
-        ) from error
+        why = f"there is no time zone {zone[:60]!r}; names are like Europe/Zurich"
+        raise _wrong(line, why) from error
 
     def stamp(at: datetime.datetime) -> int:
         return round((at if at.tzinfo else at.replace(tzinfo=there)).timestamp() * 1000)
@@ -107,8 +106,8 @@ def _cron(line: str, after: datetime.datetime) -> int | None:
         raise _wrong(line, "a line has five fields: minute hour day month weekday")
     try:
         found = next(CronSim(line, after))
-    except (CronSimError, OverflowError) as error:
-        raise _wrong(line, str(error)) from error
+    except (CronSimError, OverflowError, ValueError) as error:  # a number of thousands of digits
+        raise _wrong(line, str(error)[:200]) from error
     except StopIteration:
         return None
     return round(found.timestamp() * 1000)
