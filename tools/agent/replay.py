@@ -145,7 +145,7 @@ class Records:
         rows, odd = list[Recorded](), 0
         for line in _lines(self._folder / f"{name}.jsonl"):
             try:
-                rows.append(_recorded(line.decode()))
+                rows.append(_recorded(self._hide(line.decode())))  # it may be a secret since
             except (ValueError, TypeError, KeyError, RecursionError):
                 odd += 1
         return rows[-last:] if last > 0 else [], odd

@@ -4,6 +4,7 @@ may say. The sandbox is a stand-in that a test holds up; the record is a real on
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -337,3 +338,58 @@ def test_a_turn_that_ended_meanwhile_takes_in_no_tool(world: World) -> None:
             asyncio.run(world.shed.add(package(name, "return 2 - 1"), "model", "one"))
     assert len(world.artifacts.history("tool/count_it")) == 1
     assert [each.package.name for each in world.shed.list()] == ["count_it"]
+
+
+def test_what_the_world_refuses_is_not_the_tools_fault(world: World) -> None:
+    """No network, a person who says no, a disk that fails: the tool stays. What it asks wrongly, and its own errors, count."""
+    asks = {"type": "object", "properties": {"url": {"type": "string"}}}
+    world.tools.register(ToolSpec("http_request", "Ask.", asks, lambda context: ""))
+    refused = "http_request: GET x: the network\nis not there"
+
+    async def act(session: str, call: Call, **wrote: str) -> ToolResult:
+        return ToolResult(call.id, False, refused)
+
+    def asking(error: str, **args: Any) -> Callable[..., Any]:
+        async def run(source: str, entry: str, given: Any, can: Any, **more: Any) -> Result:
+            with contextlib.suppress(ExoError):
+                await can["http"](**args)
+            return Result(False, error=error)
+
+        return run
+
+    async def states(error: str, **args: Any) -> list[str]:
+        await world.shed.add(package(can=["http"]), "model")
+        world.box.run = asking(error, **args)  # type: ignore[method-assign]
+        found = []
+        for _ in range(4):
+            await world.shed.run("count_it", "s", {})
+            found.append(world.shed.get("count_it").state)
+        del world.box.run  # the class's own again
+        return found
+
+    world.core.act = act
+    usual = "OSError: is not there"  # the last line that a guest prints
+    counted = ["active", "active", "quarantined", "quarantined"]
+    assert asyncio.run(states(usual, url="x")) == ["active"] * 4
+    assert asyncio.run(states(usual, uri="x")) == counted  # asked wrongly
+    assert asyncio.run(states("ValueError: of its own", url="x")) == counted
+
+
+def test_a_space_that_cannot_be_read_is_not_the_tools_fault(world: World) -> None:
+    async def run(source: str, entry: str, given: Any, can: Any, **more: Any) -> Result:
+        try:
+            return Result(True, await can["space_read"](name="kept"))
+        except Exception as error:  # noqa: BLE001 - as the sandbox's host does
+            return Result(False, error=f"OSError: {error}")
+
+    async def test() -> None:
+        await world.shed.add(package(can=["space"]), "model")
+        world.space.commit({"kept": "hello"}, "x")
+        world.space._path(world.space.files()["kept"]).unlink()
+        world.box.run = run  # type: ignore[method-assign]
+        for _ in range(4):
+            output = await world.shed.run("count_it", "s", {})
+            assert not output.ok and "not what they were" in output.text
+        assert world.shed.get("count_it").state == "active"
+
+    asyncio.run(test())
