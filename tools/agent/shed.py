@@ -293,7 +293,7 @@ class Shed:
         """Have it among the tools, or say there why it cannot be used."""
         package = held.package
 
-        async def handler(context: Context, **args: Any) -> Output:
+        async def handler(context: Context, /, **args: Any) -> Output:
             return await self.run(package.name, context.session, args, context.turn)
 
         self._withdraw(package.name)

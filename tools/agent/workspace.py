@@ -22,6 +22,7 @@ from pathlib import Path
 from exo.core.base.clock import Clock
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.files import make_folder, write_atomic
+from exo.tools.agent.package import SPACE
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,79}){0,3}")
 FILES, FILE, ALL = 2_000, 256_000, 8_000_000  # at most: files, bytes of one, bytes of all
@@ -269,9 +270,6 @@ class Draft:
     def host(self) -> dict[str, Callable[..., object]]:
         """The four as host functions."""
         return {name: getattr(self, name) for name in SPACE}
-
-
-SPACE = ("space_read", "space_write", "space_remove", "space_list")
 
 
 def _read(rows: list[str]) -> Iterator[Snapshot]:

@@ -393,3 +393,30 @@ def test_a_space_that_cannot_be_read_is_not_the_tools_fault(world: World) -> Non
         assert world.shed.get("count_it").state == "active"
 
     asyncio.run(test())
+
+
+def test_a_parameter_may_have_any_name(world: World) -> None:
+    """Of a call, the names of ours are not the tool's."""
+    names = ("context", "function", "self", "args", "kwargs", "name", "session", "handler", "turn")
+    rule = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    source = f"def run({', '.join(names)}):\n    return 1\n"
+    given = dict.fromkeys(names, "x")
+    tests = [{"args": given, "expect": 1}]
+    tool = made("any_name", "Take anything.", source, parameters=rule, tests=tests)
+
+    async def test() -> ToolResult:
+        await world.shed.add(tool, "model")
+        return await world.tools.run(Call("c", "any_name", given), Context("s", Path()))
+
+    result = asyncio.run(test())
+    assert result.ok and result.text == "1", result.text
+
+
+def test_a_test_answers_for_nothing_that_is_not_declared(world: World) -> None:
+    """Such a tool would pass its tests and fail at every call."""
+    for can, host in (([], "recall"), (["recall"], "bash"), (["space"], "http")):
+        tests = [{"args": {}, "expect": 1, "host": {host: 1}}]
+        with pytest.raises(ExoError, match=f"answers for '{host}'"):
+            package(can=can, tests=tests)
+    for can, host in (("recall", "recall"), ("http", "http"), ("space", "space_remove")):
+        package(can=[can], tests=[{"args": {}, "expect": 1, "host": {host: 1}}])
