@@ -218,7 +218,10 @@ def _plugins(home: Home) -> Iterator[Finding]:
         return
     for row in rows:
         part, what = f"plugin {row['name']}", f"{row['state']}, {len(row['registered'])} parts"
-        if row["state"] == "off":
+        if row["state"] == "off" and "last start" in row["error"]:  # the start guard's
+            do = f"mend or remove {row['source']}, then start exod again"
+            yield Finding(part, "warning", f"off: {row['error']}", do)
+        elif row["state"] == "off":
             yield Finding(part, "ok", f"off: {row['error'] or 'by plugins.off'}")
         elif row["error"]:
             yield Finding(part, "warning", row["error"], f"mend or remove {row['source']}")

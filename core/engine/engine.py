@@ -41,7 +41,7 @@ from exo.core.retrieve.provider import Provider
 from exo.core.router.model import Model
 from exo.core.server.hub import Hub
 from exo.core.substrate.guard import HOLDS, MOST, Guard
-from exo.core.substrate.secrets import Secrets, device_seed
+from exo.core.substrate.secrets import device_secrets
 from exo.core.toolbox.registry import Toolbox
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class Engine(Offers):
         self._server = server
         self.sessions = Sessions(database, clock)
         self._database = database
-        self.tools = Toolbox(settings.number("tool.timeout"))
+        self.secrets = device_secrets(home) if home else None
+        self.tools = Toolbox(settings.number("tool.timeout"), self.secrets)
         hook_time = settings.number("hook.timeout")
         self._registry = Registry(self.tools, Hooks(hook_time))
         self.plugins = Plugins(self._registry, plugins, set(settings.words("plugins.off")))
@@ -123,11 +124,9 @@ class Engine(Offers):
         )
         self._turns: dict[str, Turn] = {}
         self._memory: Provider | None = None
-        self.secrets: Secrets | None = None
         if home is not None:
             self._memory = self._remember(home)
             self.plugins.fallback("memory", self._memory.register)
-            self.secrets = Secrets(home.state / "secrets.sealed", lambda: device_seed(home))
         self.plugins.core = Core(
             *(settings, clock, self._registry.slots, notes, self._registry.channels, self.tools),
             *(self._loop.act, self.before, self.undo_before, self.panel, self.sessions.as_of),
@@ -221,13 +220,18 @@ class Engine(Offers):
         self._background(self._hold())
         self._rest_all()
 
-    async def _hold(self, seconds: float = HOLDS) -> None:
-        """After a while of life, or at an orderly end: this start was a good one."""
-        await asyncio.sleep(seconds)
-        if self._guard is not None:
-            with contextlib.suppress(HomeError):
-                loaded = [row for row in self.plugins.records() if row["state"] == "loaded"]
-                self._guard.held([row["name"] for row in loaded])
+    async def _hold(self) -> None:
+        await self.plugins.ready()
+        await asyncio.sleep(HOLDS)
+        self._held()
+
+    def _held(self) -> None:
+        """After a while of life, or at an orderly end: this start was a good one, or cut short."""
+        loaded = [row["name"] for row in self.plugins.records() if row["state"] == "loaded"]
+        whole = self.plugins.loading is not None and self.plugins.loading.done()
+        with contextlib.suppress(HomeError):
+            if self._guard is not None:
+                self._guard.held(loaded if whole else None)
 
     async def close(self) -> None:
         """Interrupt running turns, with their record, and stop; what waits goes on at the next start."""
@@ -235,8 +239,8 @@ class Engine(Offers):
         tasks = [turn.task for turn in self._turns.values() if turn.task is not None]
         for turn in self._turns.values():
             turn.interrupt()
+        self._held()
         await self.plugins.close()
-        await self._hold(0)
         others = list(self._tasks)
         for task in others:
             task.cancel()

@@ -42,11 +42,7 @@ class Verdict:
 
 
 def decide(
-    act: Act,
-    judgement: Judgement,
-    policy: Policy,
-    granted: Collection[str] = (),
-    spent: int = 0,
+    act: Act, judgement: Judgement, policy: Policy, granted: Collection[str] = (), spent: int = 0
 ) -> Verdict:
     """The strictest outcome of all parts; `granted` holds the session's rules (see `mark`), `spent` is what
     this month has cost, in cents."""

@@ -61,9 +61,8 @@ class Mirror:
     def _sealed(self, body: dict[str, Any]) -> dict[str, Any]:
         """A decision without its texts: hashes that only this device can make stand for them."""
         body = {**body, "state": self._ledger.blind(body["state"])}
-        if not body.pop(
-            "own", True
-        ):  # options of the moment may be private, those of the product are not
+        # options of the moment may be private, those of the product are not
+        if not body.pop("own", True):
             for name in ("probabilities", "raw"):
                 body[name] = {self._ledger.blind(key): each for key, each in body[name].items()}
             body["answer"] = self._ledger.blind(body["answer"]) if body["answer"] else ""

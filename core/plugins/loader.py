@@ -56,7 +56,7 @@ class Plugins:
         self._folder, self._off, self._timeout = folder, off, timeout
         self._records: dict[str, Record] = {}
         self._fallbacks: dict[str, Callable[[PluginContext], None]] = {}
-        self._loading: asyncio.Task[None] | None = None
+        self.loading: asyncio.Task[None] | None = None
 
     def builtin(self, name: str, register: Callable[[PluginContext], None]) -> None:
         """Register what belongs to the core, through the same context. Raises what `register` does."""
@@ -71,15 +71,15 @@ class Plugins:
 
     async def ready(self) -> None:
         """Load all plugins, once, beside whatever else is going on; every caller waits for the end."""
-        if self._loading is None:
-            self._loading = asyncio.create_task(self._load_all())
-        if not self._loading.done():
-            await asyncio.wait({self._loading})
+        if self.loading is None:
+            self.loading = asyncio.create_task(self._load_all())
+        if not self.loading.done():
+            await asyncio.wait({self.loading})
 
     async def close(self) -> None:
         """Load no more, and let those that live end."""
-        if self._loading is not None:
-            self._loading.cancel()
+        if self.loading is not None:
+            self.loading.cancel()
         for _, stop in self.registry.lives:
             await self._lived(stop)
 
@@ -125,6 +125,7 @@ class Plugins:
                 record.error = f"{self._records[name].source} has this name already"
             elif name in self._off or self.only is not None and name not in self.only:
                 record.state = "off"
+                record.error = "" if name in self._off else "it was not in the last start that held"
             else:
                 await self._load(record, read)
             self._records[record.name] = record

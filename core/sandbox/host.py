@@ -233,5 +233,4 @@ async def _line(worker: Worker) -> dict[str, Any]:
     line = await worker.reader.readline()
     if not line.endswith(b"\n"):
         raise OSError("the worker died")
-    said: dict[str, Any] = json.loads(line)
-    return said
+    return dict(json.loads(line))

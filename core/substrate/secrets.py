@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import html
 import json
 import re
 from collections.abc import Callable
@@ -19,11 +20,13 @@ from urllib.parse import quote, quote_plus
 from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.files import make_folder, write_atomic
 from exo.core.base.home import Home
+from exo.core.toolbox.workers import in_thread, within
 
 _MARK = re.compile(r"\{\{secret:([\w.-]{1,64})\}\}")
 _HOST = re.compile(r"(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[?[0-9a-f:.]+\]?")
-_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 SHORTEST = 6  # characters; shorter ones would be found in any text
+LONGEST = 20.0  # seconds that looking for values in a result may take
+_END = r"\r|\n|\\[rn]"  # of a line, also as JSON writes it
 
 
 class Secrets:
@@ -73,20 +76,37 @@ class Secrets:
         return _MARK.sub(value, text)
 
     def hide(self, text: str) -> str:
-        """`text` with every value, as it is or in the codings that servers echo, replaced by its name."""
-        for name, row in self._load().items():
+        """`text` with every value, as it is or in the codings that servers echo, also where a line ends
+        in it, replaced by its name."""
+        rows = self._load(lost={})  # what cannot be opened cannot have been used
+        joined = re.sub(_END, "", text.lower()) if rows else ""
+        for name, row in rows.items():
             for form in _forms(row["value"]):
-                text = re.sub(re.escape(form), f"[secret {name}]", text, flags=re.I)
+                # looking first is 20 times as fast
+                if not form.isascii() or re.sub(_END, "", form.lower()) in joined:
+                    pattern = f"(?:{_END})*".join(map(re.escape, form))
+                    text = re.sub(pattern, f"[secret {name}]", text, flags=re.I)
         return text
 
-    def _load(self) -> dict[str, Any]:
+    async def shown(self, text: str) -> str:
+        """`hide` in a thread; where that fails or takes too long, why `text` is not shown."""
+        try:
+            return await within(LONGEST, in_thread(self.hide, text))
+        except Exception as error:  # noqa: BLE001 - whatever it is, nothing is shown unsearched
+            return f"[not shown: not searched for secrets: {str(error) or 'it took too long'}]"
+
+    def _load(self, lost: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The rows; `lost` where the file is not whole or this device's key does not open it. Raises OSError,
+        HomeError."""
         if not self._path.exists():
             return {}
         from nacl.exceptions import CryptoError
 
-        with contextlib.suppress(CryptoError, ValueError, OSError):
-            rows: dict[str, Any] = json.loads(self._box().decrypt(self._path.read_bytes()))
-            return rows
+        sealed = self._path.read_bytes()
+        with contextlib.suppress(CryptoError, ValueError, HomeError):
+            return dict(json.loads(self._box().decrypt(sealed)))
+        if lost is not None:
+            return lost
         do = "put it back with the device key it was made with, or remove it and add them again"
         raise HomeError(f"open {self._path}", "this device's key does not open it", do)
 
@@ -101,13 +121,17 @@ class Secrets:
         return SecretBox(key.digest())
 
 
-def device_seed(home: Home) -> bytes:
-    """The seed of this device's key. Raises HomeError where none was made yet."""
-    from exo.core.ledger.keys import DeviceKey
+def device_secrets(home: Home) -> Secrets:
+    """Those of a home, under its device's key: their use raises HomeError where none was made yet."""
 
-    if (found := DeviceKey.load(home.state / "device.key")) is None:
-        raise HomeError("open the secrets", "this device has no key yet", "run `exo ask` once")
-    return found.key.seed
+    def seed() -> bytes:
+        from exo.core.ledger.keys import DeviceKey
+
+        if (found := DeviceKey.load(home.state / "device.key")) is None:
+            raise HomeError("open the secrets", "this device has no key yet", "run `exo ask` once")
+        return found.key.seed
+
+    return Secrets(home.state / "secrets.sealed", seed)
 
 
 def _fits(host: str, pattern: str) -> bool:
@@ -116,7 +140,7 @@ def _fits(host: str, pattern: str) -> bool:
 
 def _forms(value: str) -> list[str]:
     raw = value.encode()
-    plain = {value, value[::-1], raw.hex(), value.translate(_HTML)}
+    plain = {value, value[::-1], raw.hex(), html.escape(value)}
     plain |= {quote(value, safe=""), quote(value), quote_plus(value)}
     for said in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
         plain |= {said, json.dumps(said)[1:-1]}

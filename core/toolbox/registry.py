@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from exo.core.base.errors import ExoError
 from exo.core.protocol.schema import Call, ToolResult
+from exo.core.substrate.secrets import Secrets
 from exo.core.toolbox import results
 from exo.core.toolbox.workers import call as call_handler
 from exo.core.toolbox.workers import within
@@ -79,11 +80,11 @@ class ToolSpec:
 
 
 class Toolbox:
-    """A registry of tools by name."""
+    """A registry of tools by name. Whatever one shows or gives has no value of `secrets` in it."""
 
-    def __init__(self, timeout: float = 60.0) -> None:
+    def __init__(self, timeout: float = 60.0, secrets: Secrets | None = None) -> None:
         self._tools: dict[str, ToolSpec] = {}
-        self._timeout = timeout
+        self._timeout, self._secrets = timeout, secrets
 
     def register(self, spec: ToolSpec) -> None:
         """Raises ValueError for a name that is taken."""
@@ -131,10 +132,13 @@ class Toolbox:
         whole text before it is cut, so that what it takes out is not in the kept file either."""
         if fault := self.fault(call, context):
             return ToolResult(call.id, False, fault)
+        secrets, show = self._secrets, context.emit
+        if secrets is not None:
+            context = replace(context, emit=lambda piece: show(secrets.hide(piece)))
         output = await self._invoke(self._tools[call.tool], call.args, context)
-        if rewrite is not None:
-            output = replace(output, text=await rewrite(output.text))
-        text = results.cut(output.text, context.results, call.id)
+        text = await rewrite(output.text) if rewrite else output.text
+        text = await secrets.shown(text) if secrets else text
+        text = results.cut(text, context.results, call.id)
         end = f"\n{output.end}" if output.end and text[-1:] not in ("", "\n") else output.end
         return ToolResult(call.id, output.ok, text + end)
 

@@ -22,7 +22,7 @@ GRACE = 3.0  # seconds a cancelled task may take to clean up, and a call may wai
 _free = threading.Semaphore(LIMIT)
 
 
-async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+async def in_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
     """Return what `function` returns, from a daemon thread. Raises what it raises, and ExoError when
     too many threads hang."""
     loop = asyncio.get_running_loop()
@@ -99,7 +99,7 @@ def standing() -> Iterator[None]:
             clock.reschedule(loop.time() + left)
 
 
-async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+async def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call `function`: a coroutine function here, any other in a thread. What it raises is an
     Exception: its sys.exit() would end the loop, and so exod."""
     try:

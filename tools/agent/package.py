@@ -19,7 +19,8 @@ from exo.core.base.errors import ExoError
 from exo.tools.guest import library
 
 NAME = re.compile(r"[a-z][a-z0-9_]{2,39}")
-CAN = ("recall", "http", "space")
+SPACE = ("space_read", "space_write", "space_remove", "space_list")
+CAN = {"recall": ("recall",), "http": ("http",), "space": SPACE}  # capability to host functions
 BUILTIN = (
     "array",
     "binascii",
@@ -150,8 +151,12 @@ def checked(package: Package) -> Package:
             "host",
         }:
             raise _refused(name, "a test is {args, expect} and may have {host: {function: answer}}")
-        if not isinstance(test["args"], dict) or not isinstance(test.get("host") or {}, dict):
+        host = test.get("host") or {}
+        if not isinstance(test["args"], dict) or not isinstance(host, dict):
             raise _refused(name, "args and host of a test are objects")
+        if wrong := set(host) - {each for can in package.can for each in CAN[can]}:
+            why = f"a test answers for {min(wrong)[:40]!r}, which it may not call: `can` does not name it"
+            raise _refused(name, why)
     return package
 
 

@@ -164,18 +164,19 @@ def register(ctx: PluginContext) -> None:
         elif action == "use":
             said = str(args.get("version"))
             number = int(said) if re.fullmatch(r"[0-9]{1,9}", said) else 0
-            text = versions[number - 1].text if 0 < number <= len(versions) else None
+            if not 0 < number <= len(versions):
+                do = f"it has versions 1 to {len(versions)}"
+                raise ExoError(f"use version {number} of {name}", "there is no such version", do)
+            text, why = versions[number - 1].text, f"version {number} again"
             if text is not None and text == versions[-1].text:
                 same = "" if number == len(versions) else f", as version {len(versions)}"
                 raise ExoError(f"use version {number} of {name}", f"that text holds already{same}")
-            if (
-                name.startswith(PREFIX) and text is not None
-            ):  # through its tests, as at the first time
+            if name.startswith(PREFIX) and text is not None:  # through its tests, as at first
                 await shed.load()
                 package = read_package(json.dumps(json.loads(text)["package"]))
                 await shed.add(package, "person")
             else:
-                await record.run(lambda memory: memory.artifacts.use(name, number, "person"))
+                await record.run(lambda memory: memory.artifacts.put(name, text, "person", why=why))
         versions = await record.run(lambda memory: memory.artifacts.history(name))
         now, told = versions[-1], {"name": name, "history": _history(versions)}
         before = versions[-2].text if len(versions) > 1 else ""

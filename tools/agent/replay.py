@@ -21,8 +21,7 @@ from exo.core.base.errors import ExoError
 from exo.core.base.files import make_folder, write_atomic
 from exo.core.sandbox.host import HostFunction, Limits, Result, Sandbox
 from exo.core.toolbox.registry import check_args
-from exo.tools.agent.package import Package
-from exo.tools.agent.workspace import SPACE
+from exo.tools.agent.package import CAN, Package
 
 KEPT = 20  # calls of a tool that are kept
 LONGEST = 64_000  # bytes of one
@@ -31,7 +30,6 @@ BUDGET = 10.0  # seconds for all calls of a replay; what is left then is not run
 EACH = Limits(seconds=5.0)
 WIDTH = 120  # characters of what is shown of a result
 CHANGES = ("http", "space_write", "space_remove")  # what is missed when it is asked no more
-FUNCTIONS = {"space": SPACE}  # capability to host functions, where it is not one of its name
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ class Records:
         rows, odd = list[Recorded](), 0
         for line in _lines(self._folder / f"{name}.jsonl"):
             try:
-                rows.append(_recorded(line.decode()))
+                rows.append(_recorded(self._hide(line.decode())))  # it may be a secret since
             except (ValueError, TypeError, KeyError, RecursionError):
                 odd += 1
         return rows[-last:] if last > 0 else [], odd
@@ -167,7 +165,7 @@ async def replay(sandbox: Sandbox, package: Package, rows: list[Recorded]) -> li
             done.append(Replayed(*about, "different", *_apart(_said(row), fault)))
         else:
             answers = Answers(row.asked)
-            names = [each for can in package.can for each in FUNCTIONS.get(can, (can,))]
+            names = [each for can in package.can for each in CAN[can]]
             can = {name: answers.function(name) for name in names}
             result = await sandbox.run(package.source, "run", row.args, can, EACH, row.ts)
             done.append(Replayed(*about, *_verdict(row, result, answers)))

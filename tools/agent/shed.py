@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, HomeError
 from exo.core.plugins.registry import Core
 from exo.core.protocol.schema import Call
 from exo.core.sandbox.host import ENDED, HostFunction, Limits, Sandbox
@@ -46,10 +46,12 @@ class Held:
 
 
 class Waits:
-    """How long a call waits for host functions that ask somebody: a person, the network."""
+    """How long a call waits for host functions that ask somebody: a person, the network. `refused` is what one of
+    them, or the disk, could not do although it was asked as it is to be."""
 
     def __init__(self) -> None:
         self._begun, self._spent = 0.0, 0.0
+        self.refused = ""
 
     def __enter__(self) -> None:
         self._begun = time.monotonic()
@@ -57,6 +59,11 @@ class Waits:
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         given_up = kind is not None and not issubclass(kind, Exception)  # it waits no longer
         self._spent += Limits().seconds if given_up else time.monotonic() - self._begun
+
+    def outside(self, error: str) -> bool:
+        """Whether a tool failed of what it was refused."""
+        last = self.refused.strip().splitlines()[-1:]
+        return any(line.strip() in error for line in last)
 
     def long(self) -> bool:
         return self._spent >= Limits().seconds * SLOW
@@ -202,7 +209,7 @@ class Shed:
             return Output((result.out + text).strip() or "(no result)")
         if result.error.startswith("more than") and waits.long():
             return Output(f"{name}: no answer in time ({', '.join(package.can)})", False)
-        if result.error == ENDED:  # somebody else ended it
+        if result.error == ENDED or waits.outside(result.error):
             return Output(f"{name}: {result.error}", False)
         now = replace(now, strikes=now.strikes + 1)
         if self._now(held):
@@ -221,7 +228,7 @@ class Shed:
         """What it may call, by what it declared."""
         can: dict[str, HostFunction] = {}
         if "space" in package.can:
-            can |= draft.host()  # type: ignore[arg-type]
+            can |= {name: _disk(work, waits) for name, work in draft.host().items()}
         for name, tool in (("recall", "recall"), ("http", "http_request")):
             if name in package.can:
                 can[name] = self._tool(session, tool, waits, package)
@@ -239,6 +246,9 @@ class Shed:
             with waits:
                 result = await self._core.act(session, call, by=f"tool:{package.name}", code=code)
             if not result.ok:
+                spec = self._core.tools.get(tool)
+                if spec is None or not check_args(spec.parameters, args):
+                    waits.refused = result.text
                 raise ExoError(tool, result.text)
             return result.text
 
@@ -283,7 +293,7 @@ class Shed:
         """Have it among the tools, or say there why it cannot be used."""
         package = held.package
 
-        async def handler(context: Context, **args: Any) -> Output:
+        async def handler(context: Context, /, **args: Any) -> Output:
             return await self.run(package.name, context.session, args, context.turn)
 
         self._withdraw(package.name)
@@ -318,6 +328,17 @@ class Shed:
             return "main"
         await asyncio.to_thread(self._workspace.branch, session, at)
         return session
+
+
+def _disk(function: Callable[..., Any], waits: Waits) -> HostFunction:
+    async def work(**args: Any) -> Any:
+        try:
+            return await function(**args)
+        except (OSError, HomeError) as error:
+            waits.refused = str(error)
+            raise
+
+    return work
 
 
 def _answers(answer: Any) -> Callable[..., Awaitable[Any]]:

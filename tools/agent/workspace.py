@@ -7,18 +7,22 @@ and the list before the head, so that a power cut leaves the state before or the
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
+import stat
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from exo.core.base.clock import Clock
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, HomeError
 from exo.core.base.files import make_folder, write_atomic
+from exo.tools.agent.package import SPACE
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,79}){0,3}")
 FILES, FILE, ALL = 2_000, 256_000, 8_000_000  # at most: files, bytes of one, bytes of all
@@ -26,7 +30,9 @@ TOGETHER = 16  # changes from which on one sync of all is cheaper than one for e
 KEPT = 1_000  # states of a line that can be gone back to
 HELD = 64_000_000  # bytes of them all
 FRESH = 16_000_000  # bytes that are written between two looks at it
+LOG = 4_000_000  # bytes of a log of states, and of an object
 LINE = "main"
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -48,9 +54,30 @@ class Workspace:
         self._fresh = 0  # bytes written since it was last looked how much is held
 
     def files(self, line: str = LINE) -> dict[str, str]:
-        """The present state: name to hash."""
-        head = self._line(line) / "head"
-        return self._list(head.read_text().strip()) if head.exists() else {}
+        """The present state: name to hash. Where it cannot be read, the newest that can. Raises HomeError for none."""
+        lost: HomeError | None = None
+        for id_ in self._states(line):
+            try:
+                return self._list(id_)
+            except HomeError as error:
+                lost = lost or error
+                print(
+                    f"the space of tools, {line}: {error}; an older state is used", file=sys.stderr
+                )
+        if lost is None:
+            return {}
+        do = f"restore a backup, or remove {self._line(line)} to begin anew"
+        raise HomeError(f"open the space of tools, {line}", str(lost), do)
+
+    def _states(self, line: str) -> Iterator[str]:
+        """The hash of the present state's list, then those of older ones."""
+        if head := self._head(line):
+            yield head
+        yield from (each.id for each in reversed(self.snapshots(line)) if each.id != head)
+
+    def _head(self, line: str) -> str:
+        """The hash of the present state's list, "" where none was kept yet."""
+        return _bytes(self._line(line) / "head", 1000).decode("utf-8", "replace").strip()
 
     def read(self, name: str, line: str = LINE) -> str:
         """A file's text. Raises ExoError for one that there is not."""
@@ -75,7 +102,7 @@ class Workspace:
                 state[name] = self._keep(text, together=len(changes) > TOGETHER)
         if len(changes) > TOGETHER:
             os.sync()
-        size = sum(self._path(each).stat().st_size for each in state.values())
+        size = sum(map(self._size, state.values()))
         if len(state) > FILES or size > ALL:
             why = f"the space would hold {len(state)} files of {size} bytes"
             raise ExoError(f"write {', '.join(changes)[:100]}", why, f"at most {FILES} of {ALL}")
@@ -88,9 +115,8 @@ class Workspace:
 
     def snapshots(self, line: str = LINE) -> list[Snapshot]:
         """The states that can be gone back to, the newest last."""
-        log = self._line(line) / "log.jsonl"
-        rows = log.read_text().splitlines() if log.exists() else []
-        return list(_read(rows))
+        raw = _bytes(self._line(line) / "log.jsonl", LOG)
+        return list(_read(raw.decode("utf-8", "replace").splitlines()))
 
     def rewind(self, id_: str, line: str = LINE) -> Snapshot:
         """Make an older state the present one; what came after it stays in the list of states. `id_` may be
@@ -106,7 +132,7 @@ class Workspace:
     def branch(self, line: str, at: int, parent: str = LINE) -> None:
         """Begin a line with the state that its parent had at `at` (ms UTC), unless it is there."""
         with self._alone:
-            if (self._line(line) / "head").exists():
+            if self._head(line):
                 return
             was = [each for each in self.snapshots(parent) if each.ts <= at]
             state = self._list(was[-1].id) if was else {}
@@ -116,8 +142,7 @@ class Workspace:
         id_ = self._keep(json.dumps(state, sort_keys=True))
         made = Snapshot(id_, self._clock.now_ms(), label, len(state))
         folder = make_folder(self._line(line))
-        head = folder / "head"
-        if not named and head.exists() and head.read_text().strip() == id_:
+        if not named and self._head(line) == id_:
             return made
         rows = [*self.snapshots(line), made][-KEPT:]
         if full := self._fresh > FRESH:
@@ -138,17 +163,18 @@ class Workspace:
         for number, row in enumerate(reversed(rows)):
             new = {row.id, *self._list(row.id).values()} - seen
             seen |= new
-            size += sum(self._path(each).stat().st_size for each in new)
+            size += sum(map(self._size, new))
             if number and size > HELD:
                 return rows[-number:]
         return rows
 
     def collect(self) -> int:
-        """Remove objects that no state names; returns how many."""
+        """Remove objects that no state names; returns how many. Raises HomeError, and nothing removed, where a
+        state cannot be read."""
         used: set[str] = set()
         for line in self._lines.glob("*"):
-            for each in self.snapshots(line.name):
-                used |= {each.id, *self._list(each.id).values()}
+            for id_ in {self._head(line.name), *(each.id for each in self.snapshots(line.name))}:
+                used |= {id_, *self._list(id_).values()}
         gone = [
             path for path in self._objects.glob("*/*") if path.parent.name + path.name not in used
         ]
@@ -162,7 +188,15 @@ class Workspace:
         return self._lines / line
 
     def _path(self, hash_: str) -> Path:
+        if not _HASH.fullmatch(hash_):
+            raise HomeError(f"read the object {hash_[:12]!r}", "that is no hash")
         return self._objects / hash_[:2] / hash_[2:]
+
+    def _size(self, hash_: str) -> int:
+        """Of an object; one that is gone takes no room."""
+        with contextlib.suppress(OSError, HomeError):
+            return self._path(hash_).stat().st_size
+        return 0
 
     def _keep(self, text: str, together: bool = False) -> str:
         """Write an object; those that are written `together` are synced by the caller, before a list names
@@ -170,9 +204,9 @@ class Workspace:
         raw = text.encode()
         hash_ = hashlib.sha256(raw).hexdigest()
         path = self._path(hash_)
-        if not path.exists() or path.read_bytes() != raw:
+        if _bytes(path, len(raw) + 1) != raw or not raw and not path.is_file():
             make_folder(path.parent)
-            if together:
+            if together and not path.exists():
                 path.write_bytes(raw)
             else:
                 write_atomic(path, raw)
@@ -180,14 +214,14 @@ class Workspace:
         return hash_
 
     def _object(self, hash_: str) -> str:
-        raw = self._path(hash_).read_bytes()
+        raw = _bytes(self._path(hash_), LOG)
         if hashlib.sha256(raw).hexdigest() != hash_:
-            raise ExoError(f"read the object {hash_[:12]}", "its bytes are not what they were")
+            raise HomeError(f"read the object {hash_[:12]}", "its bytes are not what they were")
         return raw.decode()
 
     def _list(self, hash_: str) -> dict[str, str]:
-        state: dict[str, str] = json.loads(self._object(hash_))
-        return state
+        """A state. Raises HomeError."""
+        return dict(json.loads(self._object(hash_)))
 
 
 class Draft:
@@ -238,9 +272,22 @@ class Draft:
         return {name: getattr(self, name) for name in SPACE}
 
 
-SPACE = ("space_read", "space_write", "space_remove", "space_list")
-
-
 def _read(rows: list[str]) -> Iterator[Snapshot]:
+    """The states that these lines name; a line that names none is passed over."""
     for row in rows:
-        yield Snapshot(**json.loads(row))
+        with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+            found = Snapshot(**json.loads(row))
+            if _HASH.fullmatch(found.id) and type(found.ts) is type(found.files) is int:
+                yield Snapshot(found.id, found.ts, str(found.label), found.files)
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    """The bytes of a file of ours, b"" for what is none (a folder, a pipe, a link). Raises OSError for a disk that fails."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            return file.read(most) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO):
+            return b""
+        raise

@@ -66,9 +66,8 @@ def _place(line: str, zone: str, clock: Clock) -> _Place:
     try:
         there = ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise _wrong(
-            line, f"there is no time zone {zone!r}; names are like Europe/Zurich"
-        ) from error
+        why = f"there is no time zone {zone[:60]!r}; names are like Europe/Zurich"
+        raise _wrong(line, why) from error
 
     def stamp(at: datetime.datetime) -> int:
         return round((at if at.tzinfo else at.replace(tzinfo=there)).timestamp() * 1000)
@@ -109,8 +108,8 @@ def _cron(line: str, after: datetime.datetime) -> int | None:
         raise ExoError(f"read the schedule {line[:80]!r}", why, _WAYS)
     try:
         found = next(CronSim(line, after))
-    except (CronSimError, OverflowError) as error:
-        raise ExoError(f"read the schedule {line[:80]!r}", str(error), _WAYS) from error
+    except (CronSimError, OverflowError, ValueError) as error:  # a number of thousands of digits
+        raise ExoError(f"read the schedule {line[:80]!r}", str(error)[:200], _WAYS) from error
     except StopIteration:
         return None
     return round(found.timestamp() * 1000)

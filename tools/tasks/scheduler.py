@@ -114,12 +114,13 @@ class Scheduler(Table):
 
     def _turn_back(self, now: int) -> None:
         """The clock was ahead, or may have been before the start: what comes again comes by the time that it is.
-        A slot that was delivered already is not delivered again."""
+        A slot that was delivered already is not delivered again. Raises StorageError: then all is looked at again."""
         for task in self.every("slot > ? AND kind <> 'timer' AND line NOT LIKE '@at %'", now):
-            with contextlib.suppress(ExoError):
+            slot = None
+            with contextlib.suppress(ExoError):  # a line that can be read no longer
                 slot = self._following(task, now)
-                if slot is not None and task.slot is not None and slot < task.slot:
-                    self._done(task, slot, task.seen)
+            if slot is not None and slot < task.due:
+                self._done(task, slot, task.seen)
 
     def _following(self, task: Task, after: int) -> int | None:
         if task.kind == "timer":

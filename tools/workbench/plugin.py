@@ -5,9 +5,11 @@ Invariant: `plugins.off = workbench` leaves a companion that can touch nothing b
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.plugins import Context, Output, PluginContext
 from exo.tools.workbench import files, shell, web
@@ -23,10 +25,16 @@ def register(ctx: PluginContext) -> None:
     if ctx.home is not None:
         shell.sweep(Home(ctx.home).state / "results")
 
+    def keeps_secrets() -> bool:
+        with contextlib.suppress(ExoError, OSError):
+            return secrets is not None and bool(secrets.names())
+        return False
+
     async def bash(context: Context, command: str, timeout: Timeout = 0.0) -> Output:
         """Run a shell command in the working folder; it cannot ask for input."""
         limit = timeout or settings.number("tool.timeout")
-        return await shell.bash(context, command, limit, settings.count("deltas.join_ms") / 1000)
+        join = settings.count("deltas.join_ms") / 1000
+        return await shell.bash(context, command, limit, join, lines=keeps_secrets())
 
     async def http_request(
         context: Context, method: web.Method, url: str, headers: web.Headers = None, body: str = ""
@@ -47,5 +55,3 @@ def register(ctx: PluginContext) -> None:
     offer("files", files.write_file, files.edit_file, files.apply_patch, risk="medium")
     offer("shell", bash, risk="high", timeout=0)
     offer("web", http_request, risk=web.risk, available=web_off)
-    if secrets is not None:  # whatever tool shows a value, the model does not see it
-        ctx.register_hook("transform_tool_result", lambda result: secrets.hide(result))

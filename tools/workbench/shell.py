@@ -43,8 +43,11 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-async def bash(context: Context, command: str, timeout: float = 60.0, join: float = 0.1) -> Output:
-    """Run `command`; ok when it exits with 0. Output and errors come as one text, shown as it comes."""
+async def bash(
+    context: Context, command: str, timeout: float = 60.0, join: float = 0.1, lines: bool = False
+) -> Output:
+    """Run `command`; ok when it exits with 0. Output and errors come as one text, shown as it comes, with `lines`
+    in whole lines."""
     if not command.strip() or "\0" in command:
         raise ExoError("run a command", "it is empty or has a zero byte")
     if not context.cwd.is_dir():
@@ -65,7 +68,7 @@ async def bash(context: Context, command: str, timeout: float = 60.0, join: floa
         raise ExoError("run a command", f"the shell does not start: {error}") from error
     # ended, but not yet reaped: until it is, its number cannot be given to another process
     ended = asyncio.create_task(_ended(process.pid))
-    output = _Collector(context.emit, join)
+    output = _Collector(context.emit, join, lines)
     reading = asyncio.create_task(output.read(process, ended))
     notes = []
     try:
@@ -94,11 +97,11 @@ def _verdict(code: int) -> str:
 
 
 class _Collector:
-    """Puts the output together and shows it in pieces, `join` seconds apart; `dropped` counts the
-    characters that were too many to keep."""
+    """Puts the output together and shows it in pieces, `join` seconds apart, with `lines` in whole ones: what
+    is looked for in a piece is whole in it. `dropped` counts the characters that were too many to keep."""
 
-    def __init__(self, emit: Callable[[str], None], join: float) -> None:
-        self._emit, self._join = emit, join
+    def __init__(self, emit: Callable[[str], None], join: float, lines: bool = False) -> None:
+        self._emit, self._join, self._lines = emit, join, lines
         self.parts: list[str] = []
         self.dropped = 0
 
@@ -108,16 +111,19 @@ class _Collector:
         protocol = asyncio.StreamReaderProtocol(reader)
         pipe, _ = await loop.connect_read_pipe(lambda: protocol, process.stdout)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        keep, show = KEEP, SHOW
+        keep, show, begun = KEEP, SHOW, ""
         try:
             while piece := await reader.read(65536):
                 text = decoder.decode(piece)
                 self.parts.append(text[:keep])
                 self.dropped += max(0, len(text) - keep)
                 keep = max(0, keep - len(text))
-                if text[:show]:
-                    self._emit(text[:show])
-                    show = max(0, show - len(text))
+                fresh, show = text[:show], max(0, show - len(text))
+                if self._lines:
+                    whole, end, begun = (begun + fresh).rpartition("\n")
+                    fresh = whole + end
+                if fresh:
+                    self._emit(fresh)
                     await asyncio.wait({ended}, timeout=self._join)
                 await asyncio.sleep(0)  # a flood of output lets the rest of exod go on
         finally:

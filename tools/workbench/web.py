@@ -10,6 +10,7 @@ import logging
 import re
 import socket
 import zlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
 BODY_LIMIT = 1_000_000  # bytes of an answer, unpacked
+MARGIN = 64_000  # bytes that are read beyond them
 HOPS = 5
 SILENCE = 30.0  # seconds
 # charsets that are decoded in a blink; a server may name `punycode` and hold up exod for minutes
@@ -54,15 +56,21 @@ async def http_request(
     # coded: a value with a slash would make another host of what stands before it
     full = secrets.fill(url[:at], host, "") + secrets.fill(url[at:], host, "/")
     try:
-        answer = await _request(method, full, filled, secrets.fill(body, host), url)
-        return secrets.hide(answer)
+        return await _request(method, full, filled, secrets.fill(body, host), url, secrets.hide)
     except ExoError as error:
         raise ExoError(f"{method} {url[:200]}", secrets.hide(str(error))) from None
 
 
-async def _request(method: Method, url: str, headers: Headers, body: str, shown: str = "") -> str:
+async def _request(
+    method: Method,
+    url: str,
+    headers: Headers,
+    body: str,
+    shown: str = "",
+    hide: Callable[[str], str] = str,
+) -> str:
     """The answer as text. `shown` is the address for errors of a request that holds a secret: it follows no
-    redirect to another origin."""
+    redirect to another origin, and `hide` goes over what comes back."""
     import httpx
 
     for name in ("httpx", "httpcore"):  # they write whole addresses into the log
@@ -94,7 +102,7 @@ async def _request(method: Method, url: str, headers: Headers, body: str, shown:
                 answer = await client.send(request, stream=True)
                 try:
                     if answer.next_request is None:
-                        return await _read(answer)
+                        return await _read(answer, hide)
                     if shown and _origin(answer.next_request.url) != _origin(request.url):
                         raise ExoError(about, "it redirects to another host, port or scheme")
                     request = answer.next_request
@@ -157,24 +165,26 @@ def _public(address: str) -> bool:
         return False
 
 
-async def _read(answer: httpx.Response) -> str:
+async def _read(answer: httpx.Response, hide: Callable[[str], str]) -> str:
     kind = answer.headers.get("content-type", "")
-    head = f"HTTP {answer.status_code} {answer.reason_phrase} {kind}".strip()
-    body = b""
+    head = hide(f"HTTP {answer.status_code} {answer.reason_phrase} {kind}".strip())
+    body, most = b"", BODY_LIMIT + MARGIN
     async for piece in answer.aiter_raw(65536):
         body += piece
-        if len(body) > BODY_LIMIT:
+        if len(body) > most:
             break
     # not httpx's decoders: a packed kilobyte may become gigabytes, and a server may pack twice
     coding = answer.headers.get("content-encoding", "identity").strip().lower()
     if coding in ("gzip", "x-gzip", "deflate"):
-        body = zlib.decompressobj(47).decompress(body, BODY_LIMIT + 1)
+        body = zlib.decompressobj(47).decompress(body, most)
     elif coding not in ("identity", ""):
         return f"{head}\n[{len(body)} bytes packed as {coding[:40]}]"
     if b"\0" in body[:8192]:
         return f"{head}\n[{len(body)} bytes that are no text]"
-    cut = f"\n[cut after {BODY_LIMIT} bytes]" if len(body) > BODY_LIMIT else ""
     charset = answer.encoding or ""
     charset = charset if _CHARSET.match(charset) else "utf-8"
-    text = body[:BODY_LIMIT].decode(charset, "replace")
-    return f"{head}\n\n{text}{cut}"
+    text = await in_thread(lambda: hide(body[:most].decode(charset, "replace")))
+    if len(body) > BODY_LIMIT:  # only now: a value that is cut in two is not found
+        text = text.encode()[:BODY_LIMIT].decode("utf-8", "ignore")
+        text += f"\n[cut after {BODY_LIMIT} bytes]"
+    return f"{head}\n\n{text}"

@@ -226,7 +226,7 @@ def test_loading_that_breaks_leaves_what_is_built_in(tmp_path: Path, monkeypatch
     async def test() -> None:
         monkeypatch.setattr(plugins, "_load_found", broken)
         await plugins.ready()
-        assert plugins._loading is not None and plugins._loading.exception() is not None
+        assert plugins.loading is not None and plugins.loading.exception() is not None
 
     asyncio.run(test())
     assert registry.slots["memory"] == "built in"

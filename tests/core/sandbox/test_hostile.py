@@ -290,3 +290,28 @@ def test_a_fault_of_the_host_is_an_error_of_the_call_and_not_the_tools(cache: Pa
         await box.close()
 
     asyncio.run(work())
+
+
+def test_what_is_deeper_than_the_host_reads_costs_its_call_alone(cache: Path) -> None:
+    """Its worker reads a little deeper than exod, which is deep in calls itself."""
+
+    async def recall(**args: Any) -> Any:
+        return args
+
+    async def from_deep(calls: int, sandbox: Sandbox, source: str) -> Any:
+        if calls:
+            return await from_deep(calls - 1, sandbox, source)
+        return await sandbox.run(source, can={"recall": recall})
+
+    async def test() -> None:
+        sandbox = Sandbox(cache, SystemClock())
+        for depth in range(900, 1000, 4):
+            nest = f"'['*{depth}+']'*{depth}"
+            for call in ("recall", "value"):
+                source = f"import host\nhost.call('{call}', '{{\"value\":'+{nest}+'}}')"
+                result = await from_deep(40, sandbox, source)
+                assert result.ok or "died" in result.error, result
+        assert (await sandbox.run("def run(): return 1", "run")).value == 1
+        await sandbox.close()
+
+    asyncio.run(test())

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
 from exo.core.engine.outbox import Row
+from exo.core.ledger.entry import Draft
 from exo.core.ledger.ledger import Ledger
 from exo.core.ledger.mirror import Mirror
 from exo.core.substrate.artifacts import Artifacts
@@ -47,7 +49,7 @@ def test_the_latest_version_holds_and_an_older_one_comes_back(
     assert held and held.text == "Be long." and (held.by, held.code) == ("model", "ab" * 32)
     was = artifacts.get("prompt/system", then)
     assert was == first
-    again = artifacts.use("prompt/system", 1, "person")
+    again = artifacts.put("prompt/system", first.text, "person", why="version 1 again")
     assert (again.number, again.text, again.why) == (3, "Be brief.", "version 1 again")
     assert ledger.get(again.entry).refs == (artifacts.history("prompt/system")[1].entry,)  # type: ignore[union-attr]
 
@@ -62,7 +64,7 @@ def test_what_ends_is_not_lost(ledger: Ledger, clock: FakeClock) -> None:
     assert artifacts.get("tool/add/text") is None and artifacts.all() == {}
     assert artifacts.all(then) == {"tool/add/text": "Add."}
     assert artifacts.names("tool/") == ["tool/add/text"]
-    assert artifacts.use("tool/add/text", 1, "person").number == 3
+    assert artifacts.put("tool/add/text", "Add.", "person").number == 3
 
 
 def test_another_process_is_seen_and_a_new_reader_knows_all(ledger: Ledger, tmp_path: Path) -> None:
@@ -78,16 +80,13 @@ def test_another_process_is_seen_and_a_new_reader_knows_all(ledger: Ledger, tmp_
     assert ledger.verify(full=True).ok
 
 
-def test_names_and_versions_that_cannot_be_are_told(ledger: Ledger) -> None:
+def test_names_and_texts_that_cannot_be_are_told(ledger: Ledger) -> None:
     artifacts = Artifacts(ledger)
     for name in ("", "prompt", "../etc/x", "Prompt/x", "a/", "a/b c", "a/" + "b" * 10 + "/" * 3):
         with pytest.raises(ExoError, match="keep the artifact"):
             artifacts.put(name, "x", "person")
     with pytest.raises(ExoError, match="keep the artifact"):
         artifacts.put("prompt/x", "x" * 200_001, "person")
-    for number in (0, 1, -1):
-        with pytest.raises(ExoError, match="no such version"):
-            artifacts.use("prompt/x", number, "person")
 
 
 def test_two_processes_that_set_one_artifact_at_once_make_one_chain(
@@ -180,3 +179,22 @@ def test_a_text_that_cannot_be_kept_changes_nothing(ledger: Ledger) -> None:
     assert artifacts.put("prompt/x", odd, "person").text == odd
     held = Artifacts(ledger).get("prompt/x")
     assert held and held.text == odd
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *({"x": 1}, {"name": "prompt/x"}, {"text": "none"}, {"name": 5, "text": "a"}),
+        *({"name": None, "text": None}, {"name": ["prompt/x"], "text": "a"}, {}),
+        *({"name": "prompt/x", "text": each} for each in (5, True, ["a"], {"a": "b"})),
+    ],
+)
+def test_an_entry_that_is_no_version_is_passed_over(ledger: Ledger, body: dict[str, Any]) -> None:
+    """As a program of another time, or of another device, may write one."""
+    artifacts = Artifacts(ledger)
+    held = artifacts.put("prompt/x", "held", "person")
+    ledger.append(Draft("artifact", body))
+    for reader in (artifacts, Artifacts(ledger)):
+        assert reader.all() == {"prompt/x": "held"} and reader.names() == ["prompt/x"]
+        assert reader.get("prompt/x") == held
+    assert artifacts.put("prompt/x", "newer", "person").number == 2

@@ -17,6 +17,7 @@ from exo.core.base.home import Home
 from exo.core.base.unix import reachable
 from exo.core.substrate import guard
 from exo.core.substrate.guard import Good, Guard
+from exo.tools import doctor
 from exo.tools.clock import FakeClock
 
 
@@ -37,6 +38,33 @@ def test_a_file_that_is_not_whole_is_no_reason_to_fail(tmp_path: Path) -> None:
     for text in ("", "{", "[]", '{"failed": "x"}', '{"failed": 9, "good": {"ts": 1}}'):
         path.write_text(text)
         assert Guard(path, FakeClock()).begin() is None
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "endless", "huge"])
+def test_what_is_no_file_of_ours_is_not_read(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "starts.json"
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "endless":
+            path.symlink_to("/dev/zero")
+        case "huge":
+            path.touch()
+            os.truncate(path, 3 * 10**9)
+    assert Guard(path, FakeClock()).begin() is None
+
+
+def test_a_start_that_ended_before_its_plugins_were_there_says_nothing(tmp_path: Path) -> None:
+    clock, path = FakeClock(), tmp_path / "starts.json"
+    Guard(path, clock).held(["gate", "tasks"])
+    good = Good(clock.now_ms(), ["gate", "tasks"])
+    for _ in range(5):  # however often that is
+        cut = Guard(path, clock)
+        assert cut.begin() is None
+        cut.held(None)
+    assert [Guard(path, clock).begin() for _ in range(4)] == [None, None, None, good]
 
 
 def start(home: Home) -> subprocess.Popen[bytes]:
@@ -70,6 +98,9 @@ def test_a_plugin_that_kills_exod_cannot_brick_it(home: Home) -> None:
     rows = client.call("command.run", name="plugins")["result"]["plugins"]
     state = {row["name"]: row["state"] for row in rows}
     assert (state["good"], state["killer"]) == ("loaded", "off")
+    told = [row for row in doctor._plugins(home) if row.state == "warning"]
+    assert [row.part for row in told] == ["plugin killer"]
+    assert "not in the last start that held" in told[0].what and "killer.py" in told[0].mend
     notices = []
     for event in client.events(0):
         if event["type"] == "notice" and event["body"]["code"] == "guard":
@@ -153,3 +184,23 @@ def test_context_settings_and_thresholds_are_those_that_held(home: Home) -> None
     assert held() == [(2, "artifact"), (0.2, "artifact"), (64, "artifact")]
     exod.terminate()
     assert exod.wait(30) == 0
+
+
+def test_an_end_in_the_first_moment_makes_no_empty_start_the_good_one(home: Home) -> None:
+    """Whoever turns it off at once finds all plugins after three failed starts."""
+    home.plugins.mkdir()
+    slow = "import time\ndef register(ctx):\n    time.sleep(3)\n"
+    (home.plugins / "slow.py").write_text(slow)
+    client = Client(home.exod_socket, timeout=30.0)
+    exod = start(home)
+    client.wait_ready(30)
+    client.call("command.run", name="plugins")  # waits for them
+    exod.terminate()
+    assert exod.wait(30) == 0
+    before = json.loads((home.state / "starts.json").read_text())
+    assert {"slow", "tasks", "gate"} <= set(before["good"]["plugins"])
+    exod = start(home)
+    client.wait_ready(30)
+    exod.terminate()  # while they load
+    assert exod.wait(30) == 0
+    assert json.loads((home.state / "starts.json").read_text()) == before

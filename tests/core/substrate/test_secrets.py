@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import html
 import json
@@ -120,3 +121,37 @@ def test_a_value_that_no_request_can_carry_is_refused(secrets: Secrets) -> None:
         with pytest.raises(ExoError, match="keep the secret"):
             secrets.put("odd", value, ["a.b"])
     assert secrets.hide("fine") == "fine"
+
+
+def test_a_value_is_found_across_the_ends_of_lines(secrets: Secrets) -> None:
+    """As `base64` writes a long one, also within JSON."""
+    value = "".join(f"part{n}-" for n in range(20))
+    secrets.put("long", value, ["a.b"])
+    wrapped = base64.encodebytes(b"user:" + value.encode()).decode()
+    for echo in (wrapped, wrapped.replace("\n", "\r\n"), json.dumps(wrapped)):
+        shown = secrets.hide(f"you sent {echo}!")
+        left = shown.replace("\\n", "").replace("\r", "").replace("\n", "")
+        assert (
+            "[secret long]" in shown and base64.b64encode(value.encode()).decode()[8:40] not in left
+        )
+    secrets.put("breaks", r"a\nb\rc-value", ["a.b"])
+    assert secrets.hide(r"x a\nb\rc-value y") == "x [secret breaks] y"
+
+
+def test_what_was_not_searched_is_not_shown(
+    secrets: Secrets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert asyncio.run(secrets.shown(f"a {VALUE}")) == "a [secret weather]"
+    path = tmp_path / "state" / "secrets.sealed"
+    other = Secrets(path, lambda: bytes(32))  # no value of another device's can have been used here
+    assert asyncio.run(other.shown("a text")) == "a text"
+    sealed = path.read_bytes()
+    path.unlink()
+    path.mkdir()  # as any failing read
+    shown = asyncio.run(secrets.shown(f"a {VALUE}"))
+    assert "not shown" in shown and "directory" in shown and VALUE not in shown
+    path.rmdir()
+    path.write_bytes(sealed)
+    monkeypatch.setattr("exo.core.substrate.secrets.LONGEST", 0.0)
+    shown = asyncio.run(secrets.shown(f"a {VALUE}"))
+    assert "not shown" in shown and VALUE not in shown

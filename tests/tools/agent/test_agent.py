@@ -296,6 +296,10 @@ def test_a_secret_is_used_and_stands_nowhere(home: Home, web: Web) -> None:
     session = str(exod.client.call("session.create", cwd=str(home.root / "work"))["session"])
     (home.root / "work" / "leak.txt").write_text(f"x {SECRET} y")
     assert "x [secret token] y" in exod.turn(session, use("read_file", path="leak.txt"))
+    halves = f"printf 'begun {SECRET[:9]}'; sleep 0.5; printf '{SECRET[9:]}'; echo; cat leak.txt"
+    assert "begun [secret token]\nx [secret token] y" in exod.turn(
+        session, use("bash", command=halves)
+    )
     (home.root / "work" / "leak.txt").unlink()
     exod.stop()
     raw = SECRET.encode()

@@ -194,6 +194,14 @@ def test_a_record_is_bounded_and_says_no_secret(tmp_path: Path, cache: Path) -> 
             assert path.stat().st_mode & 0o777 == 0o600
             text = path.read_text()
             assert "s3cret" not in text and "[secret token]" in text and "long" not in text
+            exo.page = "a page of the day"
+            await exo.shed.run("count_words", "s", {"text": "a page of the day"})
+            assert "of the day" in path.read_text()
+            exo.secrets["day"] = "page of the day"  # it is one from now on
+            rows, odd = exo.records.read("count_words")
+            assert odd == 0 and rows[-1].args == {"text": "a [secret day]"}
+            assert "of the day" not in str(rows)
+            del exo.secrets["day"]
             exo.page = "y" * 30_000
             for n in range(3 * KEPT):
                 await exo.shed.run("count_words", "s", {"text": f"number {n}"})

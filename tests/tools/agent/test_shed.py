@@ -4,6 +4,7 @@ may say. The sandbox is a stand-in that a test holds up; the record is a real on
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -350,3 +351,85 @@ def test_a_worker_that_somebody_killed_is_no_failure_of_the_tool(world: World) -
     world.box.result = lambda source: Result(False, error="the worker died of it")
     asyncio.run(world.shed.run("count_it", "s", {}))
     assert world.shed.get("count_it").state == "quarantined"
+
+
+def test_what_the_world_refuses_is_not_the_tools_fault(world: World) -> None:
+    """No network, a person who says no, a disk that fails: the tool stays. What it asks wrongly, and its own errors, count."""
+    asks = {"type": "object", "properties": {"url": {"type": "string"}}}
+    world.tools.register(ToolSpec("http_request", "Ask.", asks, lambda context: ""))
+    refused = "http_request: GET x: the network\nis not there"
+
+    async def act(session: str, call: Call, **wrote: str) -> ToolResult:
+        return ToolResult(call.id, False, refused)
+
+    def asking(error: str, **args: Any) -> Callable[..., Any]:
+        async def run(source: str, entry: str, given: Any, can: Any, **more: Any) -> Result:
+            with contextlib.suppress(ExoError):
+                await can["http"](**args)
+            return Result(False, error=error)
+
+        return run
+
+    async def states(error: str, **args: Any) -> list[str]:
+        await world.shed.add(package(can=["http"]), "model")
+        world.box.run = asking(error, **args)  # type: ignore[method-assign]
+        found = []
+        for _ in range(4):
+            await world.shed.run("count_it", "s", {})
+            found.append(world.shed.get("count_it").state)
+        del world.box.run  # the class's own again
+        return found
+
+    world.core.act = act
+    usual = "OSError: is not there"  # the last line that a guest prints
+    counted = ["active", "active", "quarantined", "quarantined"]
+    assert asyncio.run(states(usual, url="x")) == ["active"] * 4
+    assert asyncio.run(states(usual, uri="x")) == counted  # asked wrongly
+    assert asyncio.run(states("ValueError: of its own", url="x")) == counted
+
+
+def test_a_space_that_cannot_be_read_is_not_the_tools_fault(world: World) -> None:
+    async def run(source: str, entry: str, given: Any, can: Any, **more: Any) -> Result:
+        try:
+            return Result(True, await can["space_read"](name="kept"))
+        except Exception as error:  # noqa: BLE001 - as the sandbox's host does
+            return Result(False, error=f"OSError: {error}")
+
+    async def test() -> None:
+        await world.shed.add(package(can=["space"]), "model")
+        world.space.commit({"kept": "hello"}, "x")
+        world.space._path(world.space.files()["kept"]).unlink()
+        world.box.run = run  # type: ignore[method-assign]
+        for _ in range(4):
+            output = await world.shed.run("count_it", "s", {})
+            assert not output.ok and "not what they were" in output.text
+        assert world.shed.get("count_it").state == "active"
+
+    asyncio.run(test())
+
+
+def test_a_parameter_may_have_any_name(world: World) -> None:
+    """Of a call, the names of ours are not the tool's."""
+    names = ("context", "function", "self", "args", "kwargs", "name", "session", "handler", "turn")
+    rule = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    source = f"def run({', '.join(names)}):\n    return 1\n"
+    given = dict.fromkeys(names, "x")
+    tests = [{"args": given, "expect": 1}]
+    tool = made("any_name", "Take anything.", source, parameters=rule, tests=tests)
+
+    async def test() -> ToolResult:
+        await world.shed.add(tool, "model")
+        return await world.tools.run(Call("c", "any_name", given), Context("s", Path()))
+
+    result = asyncio.run(test())
+    assert result.ok and result.text == "1", result.text
+
+
+def test_a_test_answers_for_nothing_that_is_not_declared(world: World) -> None:
+    """Such a tool would pass its tests and fail at every call."""
+    for can, host in (([], "recall"), (["recall"], "bash"), (["space"], "http")):
+        tests = [{"args": {}, "expect": 1, "host": {host: 1}}]
+        with pytest.raises(ExoError, match=f"answers for '{host}'"):
+            package(can=can, tests=tests)
+    for can, host in (("recall", "recall"), ("http", "http"), ("space", "space_remove")):
+        package(can=[can], tests=[{"args": {}, "expect": 1, "host": {host: 1}}])

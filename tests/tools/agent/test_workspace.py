@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, StorageError
 from exo.tools.agent import workspace as module
 from exo.tools.agent.workspace import FILE, Draft, Workspace
 from exo.tools.clock import FakeClock
@@ -195,3 +198,66 @@ def test_a_tool_that_writes_without_end_does_not_fill_the_disk(
     for state in (states[0], states[-1]):
         space.rewind(state.id)
         assert space.read("kept") == "from the first on" and len(space.read("log")) == 120_000
+
+
+def fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+DAMAGE: list[Callable[[Path], object]] = [
+    *(fifo, folder, link, Path.unlink),
+    lambda path: os.truncate(path, 5 * 10**9),  # holes
+    lambda path: path.write_bytes(b"\xff\xfe\0garbage"),
+    lambda path: path.write_bytes(b"\0" * 4096),
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(path.read_bytes()[:-20]),
+    lambda path: path.write_text("../../../etc/passwd"),
+    lambda path: path.write_text("[" * 100_000),
+    lambda path: path.write_text('{"id": 5, "ts": "x", "label": [], "files": {}}\nnull\n5'),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("which", ["head", "log", "list", "object"])
+def test_a_damaged_file_costs_what_it_held_alone(
+    tmp_path: Path, which: str, damage: Callable[[Path], object]
+) -> None:
+    """Nothing hangs, nothing else is lost, and the next commit is whole."""
+    clock = FakeClock()
+    space = Workspace(tmp_path, clock)
+    for n in range(3):
+        space.commit({f"f{n}": f"text {n}", "last": str(n)}, f"call {n}")
+    line = tmp_path / "lines" / "main"
+    present, object_ = space._head("main"), space.files()["f2"]
+    paths = {"head": line / "head", "log": line / "log.jsonl"}
+    paths |= {"list": space._path(present), "object": space._path(object_)}
+    damage(paths[which])
+    space = Workspace(tmp_path, clock)
+    files = space.files()
+    assert set(files) == ({"f0", "f1", "last"} if which == "list" else {"f0", "f1", "f2", "last"})
+    assert space.read("f1") == "text 1"
+    if which == "object":
+        with pytest.raises(ExoError, match="not what they were"):
+            space.read("f2")
+    else:
+        assert space.read("last") == ("1" if which == "list" else "2")
+    with contextlib.suppress(ExoError):  # what a damaged list names stays as well
+        space.collect()
+    with contextlib.suppress(StorageError):  # a folder in the place of a file is not replaced
+        space.commit({"f2": "text 2", "new": "n"}, "after")
+        assert contents(space)["f1"] == "text 1" and space.read("f2") == "text 2"
+        assert space.snapshots()[-1].label == "after"
+        space.rewind(space.snapshots()[-1].id)
+    assert space.read("f0") == "text 0"
+    assert space.snapshots() or which == "log"

@@ -150,6 +150,10 @@ def test_what_is_no_line_is_told(line: str) -> None:
 
 
 def test_a_zone_that_there_is_not_is_told() -> None:
+    for zone in ("a" * 5000, "../../etc/passwd", "Europe", "\0", "\ud800", "zone.tab", "UTC\n"):
+        with pytest.raises(ExoError, match="no time zone") as told:
+            following("0 7 * * *", 0, zone)
+        assert len(str(told.value)) < 300
     for zone in ("Europe/Nowhere", "../etc/passwd", "\0"):
         with pytest.raises(ExoError, match="time zone"):
             following("0 7 * * *", 0, zone)

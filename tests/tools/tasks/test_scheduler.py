@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import random
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -313,6 +314,113 @@ def test_a_clock_that_was_far_ahead_loses_nothing(world: World) -> None:
     assert sorted(world.told.values()) == ["daily", "hourly"]
 
 
+def test_a_full_disk_while_the_clock_is_set_back_costs_no_year(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.tasks.add("0 7 * * *", "daily", "s", ZURICH)
+    world.at("2036-03-01T07:00")
+    world.fire()
+
+    def refuse(*given: Any) -> None:
+        raise StorageError("write", "no space left")
+
+    with monkeypatch.context() as full:
+        full.setattr(world.tasks, "_done", refuse)
+        world.at("2027-03-02T06:59")
+        with pytest.raises(StorageError):
+            world.fire()
+    world.clock.advance(5)
+    world.fire()
+    world.told.clear()
+    world.at("2027-03-02T07:00")
+    world.fire()
+    assert list(world.told.values()) == ["daily"]
+
+
+@pytest.mark.parametrize("seed", [*range(8), 25, 34])
+def test_no_clock_no_fault_and_no_kill_loses_or_doubles(world: World, seed: int) -> None:
+    """Jumps to and fro over months and over summer time, a disk that refuses at any write, a kill around any
+    delivery, rows that are added and taken back in between."""
+    chance = random.Random(seed)
+    world.at(chance.choice(["2027-03-27T22:00", "2027-10-30T22:00", "2028-02-28T23:00"]))
+    made, gone, left = dict[str, Any](), set[str](), [0, 0]  # writes until faults begin, and end
+    deaths = ["", 0]
+
+    def kill(where: str) -> None:
+        if where == deaths[0]:
+            deaths[1] -= 1
+            if not deaths[1]:
+                raise Killed
+
+    def refusing(tasks: Scheduler) -> None:
+        whole = tasks._database.transaction
+
+        def transaction(**how: bool) -> Any:
+            left[:] = [left[0] - 1, left[1] - 1]
+            if left[0] < 0 <= left[1]:
+                raise StorageError("write", "no space left")
+            return whole(**how)
+
+        tasks._database.transaction = transaction  # type: ignore[method-assign]
+
+    def add() -> None:
+        kind, tasks, text = chance.random(), world.tasks, f"row {len(made)}"
+        if kind < 0.4:
+            row = tasks.count_down("s", chance.choice([1, 300, 5000, 90_000]), text)
+        elif kind < 0.6:
+            at = world.clock.local(world.clock.now_ms() + chance.choice([2000, HOUR, 72 * HOUR]))
+            row = tasks.remind("s", at, text, chance.choice(["", "daily", "hourly", "weekly"]))
+        else:
+            lines = ["0 2 * * *", "*/5 * * * *", "@every 45m", "0 3 29 2 *", "15 2 * * 7"]
+            zone = chance.choice([ZURICH, "Australia/Lord_Howe", "America/New_York"])
+            missed = chance.choice(["once", "skip", "all"])
+            row = tasks.add(chance.choice(lines), text, "s", zone, missed=missed)
+        made[row.id] = row
+
+    world.kill = kill
+    refusing(world.tasks)
+    for _ in range(12):
+        add()
+    for _ in range(50):
+        jump = chance.choice([30, 3600, 86_400, 400 * 86_400])
+        try:
+            match chance.randrange(7):
+                case 0 | 1:
+                    world.clock.advance(chance.choice([1, 60, 3600, 86_400, 30 * 86_400]))
+                case 2:
+                    world.clock.set(chance.choice([-1, 1]) * jump)
+                case 3:
+                    left[:] = [begin := chance.randrange(12), begin + chance.choice([1, 20])]
+                case 4:
+                    deaths[:] = [chance.choice(["before", "after"]), chance.randint(1, 3)]
+                case 5:
+                    add()
+                case 6:
+                    id_ = chance.choice(sorted(made))
+                    gone |= {id_} if world.tasks.cancel([id_]) else set()
+            world.fire()
+        except StorageError:
+            pass
+        except Killed:
+            world.tasks.close()
+            world.open()
+            world.tasks.take_over(world.path.with_name("none"))
+            refusing(world.tasks)
+    left[:], deaths[:] = [0, 0], ["", 0]
+    for _ in range(3):
+        world.clock.advance(400)
+        world.fire()
+    now, rows = world.clock.now_ms(), {row.id: row for row in world.tasks.every()}
+    for id_ in made.keys() - gone:
+        told = [key for key in world.told if key.startswith(f"task-{id_}-")]
+        row = rows.get(id_)
+        if made[id_].kind == "timer" or made[id_].line.startswith("@at"):
+            over = row is None or row.slot is None
+            assert len(told) == over, (made[id_], told)
+        else:
+            assert row is not None and row.slot == world.tasks._following(row, now), row
+
+
 def test_after_a_long_sleep_the_last_slot_is_the_last(world: World) -> None:
     """More slots were missed than are counted."""
     world.tasks.add("@every 1s", "tick", "s", ZURICH, missed="skip")
@@ -328,6 +436,10 @@ def test_after_a_long_sleep_the_last_slot_is_the_last(world: World) -> None:
         *("@every 0d", "@every 9999999999d", "@every " + "9" * 5000 + "s", "*/0 * * * *"),
         *(
             "1," * 500_000 + "1 * * * *",
+            "9" * 10**6 + " * * * *",
+            "*/" + "9" * 5000 + " * * * *",
+            "0-" + "9" * 5000 + " * * * *",
+            "² * * * *",
             "\0 * * * *",
             "١ ٢ * * *",
             "0 0 31 2 *",

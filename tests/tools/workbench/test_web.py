@@ -33,6 +33,8 @@ class Handler(BaseHTTPRequestHandler):
         data, kind = b"gr\xc3\xbcn", "text/plain; charset=utf-8"
         if self.path == "/big":
             data = b"x" * 3_000_000
+        elif self.path == "/edge":  # what it was told, across the end of what is shown
+            data = b"x" * 999_990 + self.headers["X-Token"].encode() + b"y" * 100_000
         elif self.path == "/bin":
             data, kind = b"\0\1", "application/octet-stream"
         elif self.path == "/latin":
@@ -274,3 +276,12 @@ def test_a_secret_is_in_no_log(server: str, secrets: Secrets, caplog: Any) -> No
     with caplog.at_level(logging.DEBUG):
         ask_with(secrets, server + "/a?k={{secret:key}}", headers={"X-Key": "{{secret:key}}"})
     assert "k3y" not in caplog.text
+
+
+def test_a_secret_on_the_edge_of_what_is_shown_is_hidden(server: str, tmp_path: Path) -> None:
+    secrets = Secrets(tmp_path / "secrets.sealed", lambda: bytes(32))
+    secrets.put("token", "value-of-the-token", ["127.0.0.1"])
+    headers = {"X-Token": "{{secret:token}}"}
+    shown = ask_with(secrets, server + "/edge", headers=headers)
+    assert Handler.seen[-1][2]["X-Token"] == "value-of-the-token"
+    assert "value-of" not in shown and shown.endswith("[cut after 1000000 bytes]")
