@@ -38,6 +38,7 @@ from exo.tools.assistant.talk import INSTEAD
 from exo.tools.assistant.tongue import NAMES, told
 from exo.tools.bench import Figure, Say, machine
 from exo.tools.benches.quality import MiniLM
+from exo.tools.benches.useful import near
 from exo.tools.clock import FakeClock
 from exo.tools.supervisor import Supervisor
 from exo.tools.tasks import plugin as tasks
@@ -385,6 +386,9 @@ def report(results: Results) -> str:
 
 
 def main(arguments: list[str]) -> int:
+    if "near" in arguments:
+        print("\n".join(near.table()))
+        return 0
     parts = tuple(each for each in PARTS if each in arguments) or PARTS
     parts = FRESH if FRESH[0] in arguments else parts
     wanted = tuple(way for way in WAYS if way in arguments) or tuple(WAYS)

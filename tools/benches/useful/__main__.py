@@ -1,4 +1,4 @@
-"""`python -m exo.tools.benches.useful [PART]`: measures; without a part it writes REPORT.md."""
+"""`python -m exo.tools.benches.useful [PART]`: measures; without a part it writes REPORT.md; `near`: the lines that are near alone."""
 
 from __future__ import annotations
 
