@@ -96,18 +96,20 @@ class Secrets:
             return f"[not shown: not searched for secrets: {str(error) or 'it took too long'}]"
 
     def _load(self, lost: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The rows; `lost` where the file is not whole or this device's key does not open it. Raises OSError,
-        HomeError."""
+        """The rows; `lost` where the file is not whole or this device's key does not open it. Raises HomeError."""
         if not self._path.exists():
             return {}
         from nacl.exceptions import CryptoError
 
-        sealed = self._path.read_bytes()
+        do = "put it back with the device key it was made with, or remove it and add them again"
+        try:
+            sealed = self._path.read_bytes()
+        except OSError as error:
+            raise HomeError(f"open {self._path}", str(error), do) from error
         with contextlib.suppress(CryptoError, ValueError, HomeError):
             return dict(json.loads(self._box().decrypt(sealed)))
         if lost is not None:
             return lost
-        do = "put it back with the device key it was made with, or remove it and add them again"
         raise HomeError(f"open {self._path}", "this device's key does not open it", do)
 
     def _save(self, rows: dict[str, Any]) -> None:

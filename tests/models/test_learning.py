@@ -75,6 +75,6 @@ def test_verdicts_change_what_is_decided_of_sentences_not_met_before(
         assert (answer["answer"], answer["provider"]) == ("command", "local")
         assert main(["decide", "--status", *words]) == 0
         text = capsys.readouterr().out
-        assert "new kept" in text and "accuracy" in text and "-> 1.00" in text
+        assert "a new head of your own" in text and "accuracy" in text and "-> 1.00" in text
         assert main(["decide", "--learn", "--least", "1", *words]) == 0
         assert "nothing to learn from" in capsys.readouterr().out

@@ -228,16 +228,18 @@ def test_what_is_forgotten_goes_out_of_the_records(tmp_path: Path) -> None:
     records.keep("tool", row(asked=(Asked("recall", {"query": "q"}, True, f"1. {said}"),)))
     records.keep("tool", row(out="ghent"))
     records.keep("tool", row(turn="gone"))
-    records.keep("tool", row(value={"args": "no json"}))
+    records.keep("tool", row(value={"args": "no json of Zenobia"}))
+    odd_one = row(value={"args": "no json"})
+    records.keep("tool", odd_one)
     records.keep("tool", stays)
     with (home.state / "replay" / "tool.jsonl").open("a") as file:
         file.write('\n{"text": "torn')
     needles = Needles((said,), frozenset({"zenobia", "ghent"}), ("gone",))
     _erase_files(home, needles)
     rows, odd = records.read("tool")
-    assert (rows, odd) == ([stays], 0)
+    assert (rows, odd) == ([odd_one, stays], 0)
     records.keep("tool", stays)  # and it is still a record
-    assert records.read("tool")[0] == [stays, stays]
+    assert records.read("tool")[0] == [odd_one, stays, stays]
 
 
 def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:

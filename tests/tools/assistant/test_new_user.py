@@ -264,3 +264,34 @@ def test_everyday_ways_of_ordering(said: str, tool: str) -> None:
 )
 def test_what_is_near_to_these_is_no_order(said: str) -> None:
     assert not plan(said, NOW).calls
+
+
+@pytest.mark.parametrize(
+    "text, kept",
+    [
+        ("The code of the shed is 4411, don't forget.", "The code of the shed is 4411"),
+        ("tom is allergic to nuts, never forget that", "tom is allergic to nuts"),
+        ("das passwort vom gästenetz heißt blaubeere, nicht vergessen", "passwort vom gästenetz"),
+        ("Der Schlüssel liegt unter dem Topf. Bitte nie vergessen!", "Schlüssel liegt unter"),
+        ("La clave del portal es 4411, no lo olvides.", "clave del portal es 4411"),
+        ("Ana es alérgica a las nueces, nunca lo olvides", "alérgica a las nueces"),
+    ],
+)
+def test_what_is_not_to_be_forgotten_is_remembered(text: str, kept: str) -> None:
+    (call,) = plan(text, NOW).calls
+    assert call[0] == "remember" and kept.lower() in call[1]["text"].lower()
+
+
+@pytest.mark.parametrize("text", ["call mum, don't forget", "nicht vergessen", "no lo olvides"])
+def test_what_says_no_fact_is_not_kept_as_one(text: str) -> None:
+    assert not plan(text, NOW).calls
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["alexa set a timer for six minutes", "ok google starte einen timer", "oye siri, más alto"],
+)
+def test_an_order_to_another_assistant_is_none(text: str) -> None:
+    assert not plan(text, NOW).calls
+    for tool in ("timer", "volume.up"):
+        assert pick(text, tool, 0.99, NOW) is None
