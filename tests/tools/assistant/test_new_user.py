@@ -295,3 +295,12 @@ def test_an_order_to_another_assistant_is_none(text: str) -> None:
     assert not plan(text, NOW).calls
     for tool in ("timer", "volume.up"):
         assert pick(text, tool, 0.99, NOW) is None
+
+
+def test_a_plain_question_is_no_search() -> None:
+    """What is known may answer it; a search lists what was found."""
+    for text in ("where is the spare key?", "wie heißt mein Zahnarzt?", "¿qué día es el examen?"):
+        assert pick(text, "recall", 0.99, NOW) is None
+    for text in ("dig up what i told you of the key", "was hab ich dir vom Zahnarzt erzählt"):
+        found = pick(text, "recall", 0.99, NOW)
+        assert found and found.calls[0][0] == "recall"
