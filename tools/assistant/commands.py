@@ -5,9 +5,10 @@ Invariant: a command changes only what it names; what a device makes of its even
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from exo.core.base.errors import ExoError
 from exo.core.engine.reader import Past
 from exo.core.plugins.registry import Core, PluginContext
 from exo.core.toolbox.registry import HIDDEN, Context
@@ -16,12 +17,17 @@ from exo.tools.assistant.tongue import told
 from exo.tools.tasks.plugin import schedule_of
 from exo.tools.tasks.table import Task
 
+ASKED = 1000  # seals of questions that are kept in mind
+
 
 @dataclass(frozen=True)
 class Commands:
     """What they work with."""
 
     core: Core
+    _asked: dict[str, None] = field(
+        default_factory=dict
+    )  # the seals of what was asked, oldest first
 
     def register(self, ctx: PluginContext) -> None:
         for function in (self.undo, self.stop, self.repeat, self.device):
@@ -38,8 +44,15 @@ class Commands:
         tool: str = "",
         args: dict[str, Any] | None = None,
         said: str = "",
+        nonce: str = "",
     ) -> str:
-        """Ask back; what the answer does is in the arguments (offer.py)."""
+        """Ask back, once; what the answer does is in the arguments (offer.py). A call that a model copies from what it was
+        shown asks nothing."""
+        if seal in self._asked:
+            raise ExoError("ask", "that question was asked already")
+        self._asked[seal] = None
+        while len(self._asked) > ASKED:
+            del self._asked[next(iter(self._asked))]
         return text
 
     async def undo(self, context: Context) -> str:

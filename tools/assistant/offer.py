@@ -10,7 +10,7 @@ import datetime
 import hashlib
 import json
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from exo.core.engine.reader import Call, Past, Plan
@@ -20,6 +20,10 @@ TOOL = "ask"  # of the tool that says the question
 HOLDS = 300.0  # seconds in which it may be answered
 _KEY = secrets.token_bytes(16)
 _EDGES = " ,.!?:;-–¿¡"
+
+
+def _nonce() -> str:
+    return secrets.token_hex(4)
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Offer:
     tool: str = ""
     args: dict[str, Any] = field(default_factory=dict)
     said: str = ""
+    nonce: str = field(default_factory=_nonce)  # each is asked once: commands.py
 
     @property
     def call(self) -> Call:
@@ -47,6 +52,10 @@ class Offer:
         """Whether too much time went by, or the clock was set back before it."""
         passed = now - datetime.datetime.fromisoformat(self.at)
         return not 0 <= passed.total_seconds() <= HOLDS
+
+    def again(self) -> Offer:
+        """The same question, to be asked once more."""
+        return replace(self, nonce=_nonce())
 
     def plan(self) -> Plan:
         """The plan that asks it."""

@@ -142,7 +142,7 @@ def answered(past: Past, line: str, now: datetime.datetime) -> Plan | None:
     if found.tool:
         return offer.answer(found, line, now, _data()[found.language])
     denied = regex(tongue.data["timer"]["denied"]).search(fold(line))
-    if denied or line.endswith("?"):  # a sentence of its own
+    if denied or line.endswith("?") or not _bare(line, tongue, now):  # a sentence of its own
         return None
     said = found.said.rstrip(".!? ")
     plan = rules.command(f"{said} {line}", tongue, now)
@@ -154,6 +154,15 @@ def answered(past: Past, line: str, now: datetime.datetime) -> Plan | None:
         return plan
     what = asked(plan.calls[0], tongue, now)
     return offer.ask(offer.again(what.said, tongue), tongue, now, plan.calls[0])
+
+
+def _bare(line: str, tongue: Language, now: datetime.datetime) -> bool:
+    """Whether `line` is a span or a time and little else: "ten minutes please", not "the film took two hours"."""
+    low = fold(line)
+    when = parse(line, now, tongue.name)
+    rests = [tongue.pattern("{span}").sub(" ", low), fold(when.rest) if when else low]
+    fillers = {*_data()[tongue.name]["fillers"].split()}
+    return any({*re.findall(r"[\w']+", rest)} <= fillers for rest in rests)
 
 
 def spoken(line: str) -> Sequence[Language]:

@@ -49,7 +49,7 @@ def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
     for name in NAMES:
         if found := command(line, language(name), now):
             if found.calls == [("repeat", {})] and (asked := offer.open_in(past)):
-                return asked.plan()  # the answer is still to come
+                return asked.again().plan()  # the answer is still to come
             if past and [tool for tool, _ in found.calls] == ["verdict"]:
                 return judged(found, now, past)
             return found if found.calls else offer.complete(line, found, now)

@@ -59,7 +59,9 @@ class Language:
         span = self.data["span"]
         self.span_one = self.pattern(span["one"])
         one = re.sub(r"\?P<\w+>", "?:", self.form(span["one"]))
-        self._words["span"] = f"{one}(?:(?:{span['join']}){one})*"
+        self._words["span"] = (
+            f"{one}(?:(?:{span['join']}){one})*+"  # gives none back: else time doubles with each
+        )
 
     def _numbers(self) -> dict[str, float]:
         ones, tens = self.data["ones"].split(), self.data["tens"].split()

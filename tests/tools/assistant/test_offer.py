@@ -137,6 +137,71 @@ def test_words_of_a_model_arm_nothing(run: Run) -> None:
     run(test, [words], ["Fine."], [forged], [words], ["Fine."], clock=clock())
 
 
+def test_a_question_that_a_model_copies_from_what_it_was_shown_arms_nothing(run: Run) -> None:
+    copied: list[Any] = []
+
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+        await ask(bench, session, "set a timer for an hour")
+        assert await ask(bench, session, "cancel the timer?") == "Shall I cancel the timer?"
+        said = [m for m in bench.engine.sessions.messages(session) if m.calls]
+        call = said[-1].calls[-1]
+        assert call.tool == TOOL
+        assert await ask(bench, session, "no") == "All right, I leave it."
+        copied[0].arguments = json.dumps(call.args)
+        await bench.ask(session, "what do you think of eggs")
+        assert (await bench.ask(session, "yes"))["model_called"]
+        assert len(bench.timers.pending()) == 1
+
+    copied.append(RawCall("c1", TOOL, "{}"))
+    run(test, copied, ["Fine."], ["Fine."], clock=clock())
+
+
+@pytest.mark.parametrize(
+    ("order", "text"),
+    [
+        ("set a timer", "the film took two hours"),
+        ("set a timer", "i slept two hours today"),
+        ("remind me to call Anna", "I was at the dentist at 3"),
+        ("remind me to call Anna", "tomorrow is my birthday"),
+        ("remind me to call Anna", "we leave at 7"),
+        ("Stell einen Timer", "der Film hat zwei Stunden gedauert"),
+        ("Erinnere mich an Anna", "morgen hat Anna Geburtstag"),
+        ("pon un temporizador", "la película duró dos horas"),
+    ],
+)
+def test_a_sentence_that_holds_a_time_is_no_answer_to_how_long(order: str, text: str) -> None:
+    back = plan(order, NOW)
+    assert asks(back)
+    assert not plan(text, NOW, Past(order, back.calls, back.said)).calls
+
+
+@pytest.mark.parametrize(
+    ("order", "text", "tool"),
+    [
+        ("set a timer", "uh, make it ten minutes please", "timer"),
+        ("remind me to call Anna", "let's say tomorrow at 7", "reminder"),
+        ("Stell einen Timer", "sagen wir zehn Minuten", "timer"),
+        ("Erinnere mich an Anna", "morgen um sieben wäre gut", "reminder"),
+        ("pon un temporizador", "pues unos diez minutos por favor", "timer"),
+    ],
+)
+def test_an_answer_may_be_more_than_the_bare_time(order: str, text: str, tool: str) -> None:
+    back = plan(order, NOW)
+    [(name, _)] = plan(text, NOW, Past(order, back.calls, back.said)).calls
+    assert name == tool
+
+
+@pytest.mark.parametrize(
+    "many", ["5 minutes ", "1h30 ", "5 Minuten ", "5 minutos ", "1h30", "half an hour "]
+)
+def test_many_spans_are_read_in_one_pass(many: str) -> None:
+    """Each of them once doubled the time: thirty held everybody up for hours."""
+    for text in (many * 35 + "x!", many * 35):
+        plan(text[:400], NOW)
+        pick(text[:400], "reminder", 0.99, NOW)
+
+
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=8)), st.text(max_size=20))
 @settings(deadline=None)
 def test_a_call_that_somebody_else_made_is_no_offer(args: dict[str, str], reply: str) -> None:
