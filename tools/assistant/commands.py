@@ -5,19 +5,17 @@ Invariant: a command changes only what it names; what a device makes of its even
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from exo.core.base.errors import ExoError
 from exo.core.engine.reader import Past
 from exo.core.plugins.registry import Core, PluginContext
 from exo.core.toolbox.registry import HIDDEN, Context
-from exo.tools.assistant.offer import TOOL
+from exo.tools.assistant.offer import TOOL, once
 from exo.tools.assistant.tongue import told
 from exo.tools.tasks.plugin import schedule_of
 from exo.tools.tasks.table import Task
-
-ASKED = 1000  # seals of questions that are kept in mind
 
 
 @dataclass(frozen=True)
@@ -25,9 +23,6 @@ class Commands:
     """What they work with."""
 
     core: Core
-    _asked: dict[str, None] = field(
-        default_factory=dict
-    )  # the seals of what was asked, oldest first
 
     def register(self, ctx: PluginContext) -> None:
         for function in (self.undo, self.stop, self.repeat, self.device):
@@ -48,11 +43,8 @@ class Commands:
     ) -> str:
         """Ask back, once; what the answer does is in the arguments (offer.py). A call that a model copies from what it was
         shown asks nothing."""
-        if seal in self._asked:
+        if not once(seal):
             raise ExoError("ask", "that question was asked already")
-        self._asked[seal] = None
-        while len(self._asked) > ASKED:
-            del self._asked[next(iter(self._asked))]
         return text
 
     async def undo(self, context: Context) -> str:

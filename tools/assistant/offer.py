@@ -19,6 +19,8 @@ from exo.tools.assistant.tongue import Language, fold, language, regex
 TOOL = "ask"  # of the tool that says the question
 HOLDS = 300.0  # seconds in which it may be answered
 _KEY = secrets.token_bytes(16)
+ASKED = 1000  # seals that are kept in mind
+_ASKED: dict[str, bool] = {}  # seal of what was asked -> whether that was once, oldest first
 _EDGES = " ,.!?:;-–¿¡"
 
 
@@ -76,6 +78,16 @@ def complete(said: str, plan: Plan, now: datetime.datetime) -> Plan:
     return Offer(plan.said, plan.language, at, said=said).plan()
 
 
+def once(seal: str) -> bool:
+    """Note that the question of this seal is asked; False where it was before. Then a model has copied it, and it is
+    open no more, whoever words it."""
+    first = seal not in _ASKED
+    _ASKED[seal] = first
+    while len(_ASKED) > ASKED:
+        del _ASKED[next(iter(_ASKED))]
+    return first
+
+
 def asks(plan: Plan) -> bool:
     """Whether all that a plan does is to ask back."""
     return [name for name, _ in plan.calls] == [TOOL]
@@ -89,7 +101,7 @@ def open_in(past: Past | None) -> Offer | None:
     seal = args.pop("seal", "")
     try:
         found = Offer(**args)
-        good = secrets.compare_digest(found.seal, seal)
+        good = secrets.compare_digest(found.seal, seal) and _ASKED.get(seal, True)
     except (TypeError, ValueError):  # somebody else's call
         return None
     return found if good and past.reply.endswith(found.text) else None

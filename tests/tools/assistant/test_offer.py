@@ -154,7 +154,7 @@ def test_a_question_that_a_model_copies_from_what_it_was_shown_arms_nothing(run:
         assert len(bench.timers.pending()) == 1
 
     copied.append(RawCall("c1", TOOL, "{}"))
-    run(test, copied, ["Fine."], ["Fine."], clock=clock())
+    run(test, copied, ["Shall I cancel the timer?"], ["Fine."], clock=clock())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Does a line answer, or is it only about the same thing? Eight invented people (near/, README.md): what recall puts first,
+"""Does a line answer, or is it only about the same thing? Eight invented people (people/, README.md): what recall puts first,
 what the product answers outright, what it tells as nearest, without any language model.
 
 `python -m exo.tools.benches.useful near`"""
@@ -21,7 +21,7 @@ from exo.tools.assistant import answer
 from exo.tools.benches.quality import MiniLM
 from exo.tools.clock import FakeClock
 
-FOLDER = Path(__file__).parent / "near"
+FOLDER = Path(__file__).parent / "people"
 PEOPLE = tuple(path.name.split(".")[0] for path in sorted(FOLDER.glob("*.notes.jsonl")))
 LANGUAGES = {"carpenter": "de", "cook": "es"}  # the others speak English
 FIRST = 8  # hits of a recall
