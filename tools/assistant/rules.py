@@ -199,7 +199,7 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
     if row["tool"] == "timers" and (what := _kind(found[0], tongue)):
         args["what"] = what
     if row["tool"] in ("remember", "note"):
-        args["text"] = clause.statement(line, found.start("text"), tongue)
+        args["text"] = clause.statement(line[: found.end("text")], found.start("text"), tongue)
     if row["tool"] == "remember":  # a sentence of its own
         args["text"] = args["text"][:1].upper() + args["text"][1:]
     return row["tool"], args

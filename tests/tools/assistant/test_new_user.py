@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -274,12 +275,18 @@ def test_what_is_near_to_these_is_no_order(said: str) -> None:
         ("das passwort vom gästenetz heißt blaubeere, nicht vergessen", "passwort vom gästenetz"),
         ("Der Schlüssel liegt unter dem Topf. Bitte nie vergessen!", "Schlüssel liegt unter"),
         ("La clave del portal es 4411, no lo olvides.", "clave del portal es 4411"),
+        (
+            "my aunt Brigitte is allergic to nuts, don't forget",
+            "my aunt Brigitte is allergic to nuts",
+        ),
+        ("Der Code vom Schließfach ist 8822, vergiss das nicht", "Schließfach ist 8822"),
         ("Ana es alérgica a las nueces, nunca lo olvides", "alérgica a las nueces"),
     ],
 )
 def test_what_is_not_to_be_forgotten_is_remembered(text: str, kept: str) -> None:
     (call,) = plan(text, NOW).calls
     assert call[0] == "remember" and kept.lower() in call[1]["text"].lower()
+    assert not re.search("forget|vergess|vergiss|olvid", call[1]["text"])
 
 
 @pytest.mark.parametrize("text", ["call mum, don't forget", "nicht vergessen", "no lo olvides"])
