@@ -240,6 +240,9 @@ def _timer(line: str, low: str, tongue: Language) -> Plan | None:
         place = low.index(rest)  # "set a pasta timer"
         label, rest = line[place : place + len(rest)], ""
     seconds = [tongue.seconds(low[start:end]) for start, end in spans]
+    counts = set(fold(label).split()) & (tongue.tables["number"].keys() - {"a", "an", "another"})
+    if counts or regex(rows["unsure"]).search(fold(label)):
+        return None  # "five or ten minutes", "one hundred and twenty minutes"
     if rest or not seconds or not all(1 <= each < 1e9 for each in seconds):
         return None
     calls = [("timer", timer_args(each, label)) for each in seconds]

@@ -86,6 +86,9 @@ class Language:
         known = self.tables.get(table, {}).get(word)
         if known is not None:
             return known
+        mark = "," if self.name == "en" else "."  # of thousands: "1,000 seconds"
+        if re.fullmatch(rf"[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}", word):
+            word = word.replace(mark, "")
         return float(re.sub(r"[^\d.]", "", word.replace(",", ".")))
 
     def seconds(self, text: str) -> float:

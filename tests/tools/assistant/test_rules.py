@@ -261,3 +261,42 @@ def test_again_after_a_turn_that_failed_says_the_last_answer(run: Any) -> None:
 
     broken = ModelError("ask", "it died")
     run(talk, ["It is wide."], [broken], [broken], [broken])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "timer for one hundred and twenty minutes",
+        "timer for five or ten minutes",
+        "timer for 5-10 minutes",
+        "timer for minus five minutes",
+        "timer for 3 half hours",
+        "Timer für fünf oder zehn Minuten",
+        "remind me tonight at 2 to sleep",
+        "Erinnere mich heute Nacht um 2 ans Fenster",
+        "Erinnere mich um 20 15 ans Essen",
+        "Erinnere mich jeden ersten Montag im Monat an die Miete",
+        "recuérdame a las doce del mediodía comer",
+        "recuérdame comer a las 7 u 8",
+        "recuérdame los días 15 de cada mes pagar",
+        "remind me at 9 yesterday to mow",
+        "remind me last friday at 9 to mow",
+        "remind me on christmas at 9 to mow",
+        "remind me at five past to mow",
+        "remind me at nineteen eighty four to read",
+    ],
+)
+def test_a_time_that_is_half_understood_is_none(said: str) -> None:
+    assert not {tool for tool, _ in plan(said).calls} & {"timer", "reminder"}
+
+
+@pytest.mark.parametrize("said", ["timer for 1,000 seconds", "Timer 1.000 Sekunden"])
+def test_a_mark_of_thousands_is_no_decimal_point(said: str) -> None:
+    assert plan(said).calls == [("timer", {"seconds": 1000})]
+
+
+def test_a_number_of_four_digits_is_no_clock_and_the_weekend_is_one() -> None:
+    args = {"at": "2026-12-01T09:00", "text": "pay bill 1815"}
+    assert plan("remind me to pay bill 1815 tomorrow").calls == [("reminder", args)]
+    args = {"at": "2026-12-05T09:00", "text": "mow"}
+    assert plan("remind me at the weekend to mow").calls == [("reminder", args)]
