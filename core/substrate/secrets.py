@@ -101,17 +101,13 @@ class Secrets:
         """The rows; `lost` where the file is gone, not whole or this device's key does not open it. Raises HomeError."""
         if not self._path.exists():
             return lost or {}
-        from nacl.exceptions import CryptoError
-
         do = "put it back with the device key it was made with, or remove it and add them again"
         try:
             self._last = dict(json.loads(self._box().decrypt(self._path.read_bytes())))
-        except OSError as error:
-            raise HomeError(f"open {self._path}", str(error), do) from error
-        except (CryptoError, ValueError, TypeError, HomeError):
-            if lost is not None:
+        except Exception as error:
+            if lost is not None and not isinstance(error, OSError):
                 return lost
-            raise HomeError(f"open {self._path}", "device.key does not open it", do) from None
+            raise HomeError(f"open {self._path}", f"exod does not open it: {error}", do) from error
         return dict(self._last)
 
     def _save(self, rows: dict[str, Any]) -> None:
