@@ -34,7 +34,7 @@ class Secrets:
     a copied store or card without `state/device.key` holds nothing that can be read. `seed` gives that key."""
 
     def __init__(self, path: Path, seed: Callable[[], bytes]) -> None:
-        self._path, self._seed = path, seed
+        self._path, self._seed, self._last = path, seed, dict[str, Any]()
 
     def names(self) -> dict[str, list[str]]:
         """Secret to the hosts that it may go to."""
@@ -77,8 +77,11 @@ class Secrets:
 
     def hide(self, text: str) -> str:
         """`text` with every value, as it is or in the codings that servers echo, also where a line ends
-        in it, replaced by its name."""
-        rows = self._load(lost={})  # what cannot be opened cannot have been used
+        in it, replaced by its name; where the values cannot be read, why `text` is not shown."""
+        try:
+            rows = self._load(lost=self._last)  # what could never be opened cannot have been used
+        except HomeError as error:
+            return f"[not shown: not searched for secrets: {error}]\n"
         joined = re.sub(_END, "", text.lower()) if rows else ""
         for name, row in rows.items():
             for form in _forms(row["value"]):
@@ -90,27 +93,22 @@ class Secrets:
 
     async def shown(self, text: str) -> str:
         """`hide` in a thread; where that fails or takes too long, why `text` is not shown."""
-        try:
+        with contextlib.suppress(Exception):  # whatever it is, nothing is shown unsearched
             return await within(LONGEST, in_thread(self.hide, text))
-        except Exception as error:  # noqa: BLE001 - whatever it is, nothing is shown unsearched
-            return f"[not shown: not searched for secrets: {str(error) or 'it took too long'}]"
+        return "[not shown: not searched for secrets: it failed or took too long]"
 
     def _load(self, lost: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The rows; `lost` where the file is not whole or this device's key does not open it. Raises HomeError."""
+        """The rows; `lost` where the file is gone, not whole or this device's key does not open it. Raises HomeError."""
         if not self._path.exists():
-            return {}
-        from nacl.exceptions import CryptoError
-
+            return lost or {}
         do = "put it back with the device key it was made with, or remove it and add them again"
         try:
-            sealed = self._path.read_bytes()
-        except OSError as error:
-            raise HomeError(f"open {self._path}", str(error), do) from error
-        with contextlib.suppress(CryptoError, ValueError, HomeError):
-            return dict(json.loads(self._box().decrypt(sealed)))
-        if lost is not None:
-            return lost
-        raise HomeError(f"open {self._path}", "this device's key does not open it", do)
+            self._last = dict(json.loads(self._box().decrypt(self._path.read_bytes())))
+        except Exception as error:
+            if lost is not None and not isinstance(error, OSError):
+                return lost
+            raise HomeError(f"open {self._path}", f"exod does not open it: {error}", do) from error
+        return dict(self._last)
 
     def _save(self, rows: dict[str, Any]) -> None:
         make_folder(self._path.parent)

@@ -5,21 +5,25 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import difflib
 import getpass
 import json
 import re
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from exo.core.base.client import Client
 from exo.core.base.clock import SystemClock
-from exo.core.base.errors import ExoError
+from exo.core.base.errors import ExoError, ProtocolError, ServiceError
 from exo.core.base.home import Home
 from exo.tools.objects import json_object
 from exo.tools.transcript import visible
 
+WAIT = 600.0  # seconds for a tool's own limit and the approval of its calls
 TRACE = "Traceback (most recent call last)"
 _FRAME = re.compile(r'File "<string>", line (\d{1,9})(?:, in (\S+))?')
 # command -> help, and its verbs: name -> (help, arguments)
@@ -133,8 +137,48 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
 def _ask(home: Home, command: str, args: dict[str, Any]) -> dict[str, Any]:
     from exo.tools.running import connect
 
-    result: dict[str, Any] = connect(home).call("command.run", name=command, args=args)["result"]
-    return result
+    client = connect(home)
+    if (command, args["action"]) != ("tool", "run"):
+        return dict(client.call("command.run", name=command, args=args)["result"])
+    seen, stop = client.call("hello", protocol=1, client="exo")["seq"], threading.Event()
+    asked = dict[str, str]()  # request to what is asked
+    told = threading.Thread(target=_tell, args=(client, args["name"], seen, stop, asked))
+    told.daemon = True
+    told.start()
+    try:
+        return dict(client.patient(WAIT).call("command.run", name=command, args=args)["result"])
+    except ServiceError as error:
+        what = "; ".join(asked.values())
+        why = f"no answer in {WAIT:g} s: "
+        why += f"waited for a person to allow: {what}" if what else "the tool had not ended"
+        raise ServiceError(f"run the tool {args['name']!r}", f"{why} ({error.why})") from error
+    finally:
+        stop.set()
+
+
+def _tell(
+    client: Client, name: str, since: int, stop: threading.Event, asked: dict[str, str]
+) -> None:
+    """Say that a call of the tool `name` wants approval, and ask for it where a person sits here."""
+    from exo.tools.ask import _terminal
+
+    with contextlib.suppress(ExoError, OSError):
+        for event in client.events(since, stop=stop):
+            body = event["body"]
+            if event["type"] == "approval.resolved":
+                asked.pop(body["request"], None)
+            if event["type"] != "approval.requested" or body["tool"] != name:
+                continue
+            asked[body["request"]] = body["summary"]
+            if approve := _terminal():
+                choice = approve(body)
+                with contextlib.suppress(ProtocolError):  # it was answered elsewhere
+                    client.call("approval.respond", request=body["request"], choice=choice)
+            else:
+                where = "allow it in `exo tui`, at the console or on the device"
+                print(
+                    f"exo: approval is wanted: {visible(body['summary'])}; {where}", file=sys.stderr
+                )
 
 
 def _print(options: argparse.Namespace, answer: dict[str, Any]) -> None:

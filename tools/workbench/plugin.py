@@ -28,7 +28,7 @@ def register(ctx: PluginContext) -> None:
     def keeps_secrets() -> bool:
         with contextlib.suppress(ExoError, OSError):
             return secrets is not None and bool(secrets.names())
-        return False
+        return True  # they cannot be read now; they may have been
 
     async def bash(context: Context, command: str, timeout: Timeout = 0.0) -> Output:
         """Run a shell command in the working folder; it cannot ask for input."""

@@ -21,6 +21,7 @@ from exo.core.base.errors import ExoError
 from exo.core.toolbox.registry import Context, Output
 
 KEEP = 8_000_000  # characters of output that are kept; a program may write more
+BORDER = 16_384  # characters before the border that go with secrets kept, where no line ends
 SHOW = 100_000  # characters of output that are shown while it runs
 DRAIN = 0.3  # seconds in which a background process may still write after the shell has ended
 MARK = "EXO_CALL"  # environment variable by which everything that a call started is found
@@ -115,7 +116,12 @@ class _Collector:
         try:
             while piece := await reader.read(65536):
                 text = decoder.decode(piece)
-                self.parts.append(text[:keep])
+                kept = text[:keep]
+                if self._lines and keep < len(text) and not self.dropped:
+                    # a value that the border cuts would not be found: the last, broken line goes
+                    kept = _whole("".join(self.parts) + kept)
+                    self.parts.clear()
+                self.parts.append(kept)
                 self.dropped += max(0, len(text) - keep)
                 keep = max(0, keep - len(text))
                 fresh, show = text[:show], max(0, show - len(text))
@@ -128,6 +134,12 @@ class _Collector:
                 await asyncio.sleep(0)  # a flood of output lets the rest of exod go on
         finally:
             pipe.close()
+
+
+def _whole(text: str) -> str:
+    """`text` without its broken last line, else without as much of it as a value may be long."""
+    head, end, last = text.rpartition("\n")
+    return head + end + last[: max(0, len(last) - BORDER)] if len(last) > BORDER else head + end
 
 
 async def _ended(pid: int) -> None:

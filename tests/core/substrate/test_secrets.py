@@ -155,3 +155,16 @@ def test_what_was_not_searched_is_not_shown(
     monkeypatch.setattr("exo.core.substrate.secrets.LONGEST", 0.0)
     shown = asyncio.run(secrets.shown(f"a {VALUE}"))
     assert "not shown" in shown and VALUE not in shown
+
+
+def test_what_was_opened_once_goes_on_being_hidden(secrets: Secrets, tmp_path: Path) -> None:
+    path = tmp_path / "state" / "secrets.sealed"
+    assert secrets.hide(VALUE) == "[secret weather]"
+    path.write_bytes(b"garbage" * 20)
+    assert secrets.hide(VALUE) == "[secret weather]"
+    path.unlink()
+    assert secrets.hide(VALUE) == "[secret weather]"
+    assert secrets.names() == {}
+    path.mkdir()
+    shown = secrets.hide(f"a {VALUE}")  # as live output: it does not raise
+    assert shown.startswith("[not shown") and "directory" in shown and VALUE not in shown

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from exo.core.base.home import Home
+from exo.tools.agent import command
 from exo.tools.cli import main
 
 TOOL = """# /// exo-tool
@@ -105,3 +106,17 @@ def test_a_file_that_fails_in_the_sandbox_shows_its_own_line(said: Said, tmp_pat
     assert 'KeyError: a (line 5: return x["a"])' in text
     file.write_text("def run(:\n")
     assert "SyntaxError: invalid syntax (line 1: def run(:)" in said("sandbox", "run", str(file))[1]
+
+
+def test_a_tool_whose_call_waits_for_a_person_is_waited_for(
+    said: Said, exo: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "noting.py"
+    can = '# can = ["space"]\n# [parameters.text]'
+    file.write_text(TOOL.replace("# [parameters.text]", can))
+    code, text = said("tool", "add", str(file))
+    assert code == 0, text
+    monkeypatch.setattr(command, "WAIT", 2.0)
+    code, text = said("tool", "run", "noting", '{"text": "one two"}')
+    assert code == 1 and "approval is wanted" in text and "`exo tui`" in text
+    assert "waited for a person to allow" in text

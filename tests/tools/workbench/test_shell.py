@@ -181,3 +181,15 @@ def test_what_a_killed_exod_left_is_ended_at_the_next_start(tmp_path: Path) -> N
         for process in (left, other):
             process.kill()
             process.wait()
+
+
+def test_the_border_of_what_is_kept_cuts_no_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell, "KEEP", 20)
+    command = "printf 'first line\\nkey-of-mine-0123456789\\nmore\\n'"
+    output = asyncio.run(bash(Context("s", tmp_path), command, 20.0, 0.01, lines=True))
+    assert output.text == "first line\n" and "dropped" in output.end
+    monkeypatch.setattr(shell, "BORDER", 4)
+    output = asyncio.run(bash(Context("s", tmp_path), "printf %030d 7", 20.0, 0.01, lines=True))
+    assert output.text == "0" * 16
