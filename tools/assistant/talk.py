@@ -20,6 +20,8 @@ _TABLE: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("talk.toml").read_text(encoding="utf-8")
 )
 
+# of a statement that begins like an order: "book club is on friday", "call me Anna"
+_TOLD = re.compile(r"^call me\b|\b(?:is|are|was|were|has|had|will|ist|sind|war|hat|fue|son|era)\b")
 _REPLIES = {row["answer"] for each in _TABLE.values() for row in each["talk"]}
 _SAID = ("nothing", "nearest", "told", "told_on", "remember")
 INSTEAD = frozenset(said for each in _TABLE.values() for said in each["instead"].values())
@@ -51,8 +53,14 @@ def instead(text: str, kind: str) -> Plan | None:
 
     names = [each.name for each in spoken(text)]
     low = fold(text).strip(" .!?¡¿")
-    others = [each for each in names if regex(_TABLE[each]["cannot"]["form"]).fullmatch(low)]
-    if kind == "command" and others:  # it would be one for another device
+    order = kind == "command" or not kind and not _TOLD.search(low)
+    wanted = ("form",) * order + ("live",) * (kind in ("", "command", "chat"))
+    others = [
+        each
+        for each in names
+        if any(regex(_TABLE[each]["cannot"][form]).fullmatch(low) for form in wanted)
+    ]
+    if others:  # it is one for another device, or of what only the network knows
         return Plan("chat", said=_TABLE[others[0]]["instead"]["out_of_scope"], language=others[0])
     name = names[0]
     if "?" not in text and kind in ("", "question", "correction"):

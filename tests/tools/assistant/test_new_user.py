@@ -12,11 +12,12 @@ from exo.core.engine.reader import Past
 from exo.tools.assistant.clause import infinitive, main
 from exo.tools.assistant.pick import pick
 from exo.tools.assistant.rules import plan
-from exo.tools.assistant.talk import instead
+from exo.tools.assistant.talk import _TABLE, instead
 from exo.tools.assistant.tongue import language
 from exo.tools.clock import FakeClock
 
 NOW = datetime.datetime(2026, 11, 30, 15, 0, tzinfo=datetime.UTC)  # a Monday
+OUT_OF_SCOPE = {_TABLE[name]["instead"]["out_of_scope"] for name in ("en", "de", "es")}
 Run = Callable[..., Any]
 
 
@@ -311,3 +312,40 @@ def test_a_plain_question_is_no_search() -> None:
     for text in ("dig up what i told you of the key", "was hab ich dir vom Zahnarzt erzählt"):
         found = pick(text, "recall", 0.99, NOW)
         assert found and found.calls[0][0] == "recall"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what's the weather tomorrow?",
+        "will it rain tomorrow",
+        "call mom",
+        "send a message to Tom that I am late",
+        "Wie wird das Wetter morgen?",
+        "Enciende la luz",
+        "¿Cómo está el tráfico? dime el pronóstico",
+    ],
+)
+def test_what_only_the_network_or_another_device_knows_is_not_made_up(text: str) -> None:
+    made = instead(text, "")
+    assert made and made.said in OUT_OF_SCOPE
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("why does it rain so much in Wales?", "chat"),
+        ("tell me a story about snow and a fox", "chat"),
+        ("the news made me sad today", ""),
+        ("how do clouds make rain", "chat"),
+        ("what is snow made of", ""),
+        ("book club is on friday", ""),
+        ("call me Ishmael", ""),
+        ("what are rain boots called in German", ""),
+        ("is a score of twenty a good one?", ""),
+        ("wie entsteht Regen?", "chat"),
+    ],
+)
+def test_what_a_model_may_say_of_the_world_it_says(text: str, kind: str) -> None:
+    made = instead(text, kind)
+    assert made is None or "cannot" not in made.said and "kann ich nicht" not in made.said
