@@ -31,6 +31,7 @@ from exo.core.server.hub import Hub
 from exo.tools import supervisor as services
 from exo.tools.assistant import plugin as assistant
 from exo.tools.clock import FakeClock
+from exo.tools.model import NoModel
 from exo.tools.supervisor import Supervisor
 from exo.tools.tasks import plugin as tasks
 from exo.tools.tasks.plugin import schedule_of
@@ -59,7 +60,7 @@ class Gate:
         await self.opened.wait()
 
 
-class ScriptedModel:
+class ScriptedModel(NoModel):
     """Plays one list of steps per call: text, Reasoning, RawCall, an exception, a Gate. Out of lists it
     says "ok". `requests` is what it was asked; `open` how many streams are not closed."""
 
@@ -104,15 +105,6 @@ class ScriptedModel:
 
     async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         return [{"id": "scripted"}], {"main": ["scripted"]}
-
-    async def count(self, role: str, what: object) -> tuple[int | None, int]:
-        return None, 0
-
-    def local(self, role: str) -> bool:
-        return True
-
-    async def small(self, role: str) -> bool:
-        return False
 
 
 class FaultyLink:

@@ -8,48 +8,23 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from os.path import commonprefix
 from pathlib import Path
-from typing import Any, cast
 
 from exo.core.base.clock import SystemClock
-from exo.core.base.errors import ModelGone
 from exo.core.base.settings import Settings
 from exo.core.context.engine import ContextEngine
 from exo.core.engine.sessions import Sessions, open_database
 from exo.core.protocol.schema import Message
-from exo.core.router.model import Model, ModelEvent, Request
 from exo.core.server.hub import Hub
 from exo.tools.bench import Figure, Say
+from exo.tools.model import NoModel
 
 SIZES = (10, 1_000, 10_000)
 TURNS = 30
 WORDS = "we spoke about the garden, the boat and what to cook on the day after tomorrow " * 2
 OPENING = [{"role": "system", "content": "You are a companion. " * 20}]
-
-
-class _NoModel:
-    """Nobody summarises and nobody counts: rules and estimates."""
-
-    async def stream(self, role: str, request: Request) -> AsyncIterator[ModelEvent]:
-        raise ModelGone("ask", "there is none")
-        yield
-
-    async def prefill(self, role: str, request: Request) -> None:
-        return
-
-    async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-        return [], {}
-
-    async def count(self, role: str, what: object) -> tuple[int | None, int]:
-        return None, 0
-
-    def local(self, role: str) -> bool:
-        return True
-
-    async def small(self, role: str) -> bool:
-        return False
 
 
 class _Talk:
@@ -73,7 +48,7 @@ class _Talk:
                 self.sessions.add(self.session, "t", Message(f"m{self.count}", role, text))  # type: ignore[arg-type]
 
     def engine(self) -> ContextEngine:
-        model = cast(Model, _NoModel())
+        model = NoModel()
         return ContextEngine(
             self.database, self.hub, model, lambda session: self.settings, self.clock
         )

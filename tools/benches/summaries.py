@@ -9,19 +9,17 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
-from exo.core.base.errors import ModelGone
 from exo.core.base.home import Home
 from exo.core.context import extract
 from exo.core.context.builder import Limits, estimate
 from exo.core.context.summary import Summariser, of_messages, of_pair
 from exo.core.context.tree import LEAF
 from exo.core.protocol.schema import Message
-from exo.core.router.model import Model
 from exo.core.router.router import Router
 from exo.tools.bench import Figure, Say
 from exo.tools.benches.planted import LENGTH, PLANTED, Planted, conversation
+from exo.tools.model import NoModel
 from exo.tools.supervisor import Supervisor
 
 LEVELS = 3
@@ -113,7 +111,7 @@ async def _one(
 ) -> None:
     """One conversation: four leaves, two parents, the root; then look for what was planted."""
     limits = Limits()
-    writer = Summariser(model or cast(Model, _NoModel()), estimate)
+    writer = Summariser(model or NoModel(), estimate)
     row: list[str] = []
     for level in range(levels):
         room, older = limits.node(level), row
@@ -141,10 +139,3 @@ def _look(planted: Planted, level: int, row: list[str], tally: Tally) -> None:
         if not kept and not planted.held_out:
             tally.lost.append(f"level {level}, lost {fact.text!r} in {text!r}")
     tally.leaks += sum(secret in text for text in row for _, _, secret in planted.secrets)
-
-
-class _NoModel:
-    """Rules alone ask nobody."""
-
-    def __getattr__(self, name: str) -> object:
-        raise ModelGone(f"{name} of a model", "rules alone have none")

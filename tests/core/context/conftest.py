@@ -17,6 +17,7 @@ from exo.core.protocol.schema import Call, Message, ToolResult
 from exo.core.router.model import Done, ModelEvent, Request, Text
 from exo.core.server.hub import Hub
 from exo.tools.clock import FakeClock
+from exo.tools.model import NoModel
 
 OPENING = [{"role": "system", "content": "You are a test."}]
 
@@ -27,7 +28,7 @@ def settings(**changes: object) -> Settings:
     return Settings(Path("none"), {"EXO_CONTEXT_WINDOW": "4096"} | names)
 
 
-class FakeModel:
+class FakeModel(NoModel):
     """Summarises with `reply` (a text, or a function of the request); `gone` refuses; `gate`, when set,
     is waited for. A token is a word where `tokenizer` is on."""
 

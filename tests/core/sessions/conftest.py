@@ -19,6 +19,7 @@ from exo.core.server.dispatcher import Dispatcher
 from exo.core.server.hub import Hub
 from exo.tools.assistant import plugin as assistant
 from exo.tools.clock import FakeClock
+from exo.tools.model import NoModel
 from exo.tools.workbench import plugin as workbench
 
 
@@ -32,7 +33,7 @@ class Calm:
         return Judgement((Part(Axes(), act.line, act.tool),))
 
 
-class ScriptedModel:
+class ScriptedModel(NoModel):
     """Replies with `replies`, one a call (then "Yes."); a list of pairs is a round of tool calls.
     `hold` stops every answer of the main role until it is set again."""
 
@@ -63,18 +64,6 @@ class ScriptedModel:
 
     async def prefill(self, role: str, request: Request) -> None:
         self.asked.append(("prefill", request))
-
-    async def models(self) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-        return [], {}
-
-    async def count(self, role: str, what: object) -> tuple[int | None, int]:
-        return None, 0
-
-    def local(self, role: str) -> bool:
-        return True
-
-    async def small(self, role: str) -> bool:
-        return False
 
     async def close(self) -> None:
         return

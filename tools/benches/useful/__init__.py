@@ -26,7 +26,6 @@ from exo.core.engine.engine import Engine
 from exo.core.engine.reader import Past, Plan, Reader
 from exo.core.engine.sessions import open_database
 from exo.core.protocol import schema
-from exo.core.retrieve.memory import Memory
 from exo.core.router.model import Request, Text
 from exo.core.router.router import Router
 from exo.core.server.hub import Hub
@@ -37,7 +36,6 @@ from exo.tools.assistant.rules import plan
 from exo.tools.assistant.talk import INSTEAD
 from exo.tools.assistant.tongue import NAMES, told
 from exo.tools.bench import Figure, Say, machine
-from exo.tools.benches.quality import MiniLM
 from exo.tools.benches.useful import near
 from exo.tools.clock import FakeClock
 from exo.tools.supervisor import Supervisor
@@ -200,18 +198,9 @@ class Undecided(Reader):
 
 def furnish(home: Home, clock: FakeClock, part: str) -> list[str]:
     """Tell the notes to a store, each at its date; returns them as lines."""
-    model, told_ = MiniLM(), rows("person", part)
-    model.embed(["x"])
-    memory = Memory(home, clock, model)
-    memory.store.init({})
-    for row in told_:
-        day = datetime.datetime.fromisoformat(f"{row['date']}T12:00+00:00")
-        clock.set(day.timestamp() - clock.now_ms() / 1000)
-        memory.remember(row["text"])
-    while memory.index.embed_some(model, 64):
-        pass
-    memory.close()
-    clock.set(NOW.timestamp() - clock.now_ms() / 1000)
+    told_ = rows("person", part)
+    notes = [(f"{row['date']}T12:00", row["text"]) for row in told_]
+    near.told(home, clock, notes, NOW).close()
     return [f"{row['date']}: {row['text']}" for row in told_]
 
 

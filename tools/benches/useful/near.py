@@ -57,24 +57,35 @@ def rows(name: str, what: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def judged(name: str) -> list[Verdict]:
-    """A person's questions, asked two days after the last note."""
-    model, clock, notes = MiniLM(), FakeClock(), rows(name, "notes")
+def told(
+    home: Home, clock: FakeClock, notes: Sequence[tuple[str, str]], now: datetime.datetime
+) -> Memory:
+    """A store that was told each (ISO time, text) at its time, with all vectors made; then it is `now` (UTC)."""
+    model = MiniLM()
     model.embed(["x"])
 
     def go(to: datetime.datetime) -> None:
         clock.set(to.replace(tzinfo=datetime.UTC).timestamp() - clock.now_ms() / 1000)
 
+    memory = Memory(home, clock, model)
+    memory.store.init({})
+    for time, text in notes:
+        go(datetime.datetime.fromisoformat(time))
+        memory.remember(text)
+    while memory.index.embed_some(model, 64):
+        pass
+    go(now)
+    return memory
+
+
+def judged(name: str) -> list[Verdict]:
+    """A person's questions, asked two days after the last note."""
+    notes = rows(name, "notes")
+    now = datetime.datetime.fromisoformat(notes[-1]["ts"]) + LATER
+    ids = {row["text"].strip(): row["id"] for row in notes}
     with tempfile.TemporaryDirectory(prefix="exo-bench-") as folder:
-        memory = Memory(Home(Path(folder)).make(), clock, model)
-        memory.store.init({})
-        for row in notes:
-            go(datetime.datetime.fromisoformat(row["ts"]))
-            memory.remember(row["text"])
-        while memory.index.embed_some(model, 64):
-            pass
-        go(datetime.datetime.fromisoformat(notes[-1]["ts"]) + LATER)
-        ids = {row["text"].strip(): row["id"] for row in notes}
+        home = Home(Path(folder)).make()
+        memory = told(home, FakeClock(), [(row["ts"], row["text"]) for row in notes], now)
         found = [_judge(memory, row, ids) for row in rows(name, "questions")]
         memory.close()
     return found
@@ -87,8 +98,8 @@ def _judge(memory: Memory, row: dict[str, Any], ids: dict[str, str]) -> Verdict:
     place = places.index(True) + 1 if True in places else 0
     if reader.chosen is None:
         said, _ = answer.nothing(row["text"], "", hits)
-        told = any(text in said for text, id_ in ids.items() if id_ in row["answers"])
-        return Verdict(bool(row["answers"]), "", told, place)
+        near = any(text in said for text, id_ in ids.items() if id_ in row["answers"])
+        return Verdict(bool(row["answers"]), "", near, place)
     chosen = ids.get(reader.chosen.document.body.strip())
     kind = "right" if chosen in row["answers"] else "wrong"
     kind = "old" if chosen in row["superseded"] else kind
