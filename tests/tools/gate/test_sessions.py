@@ -207,9 +207,9 @@ def test_the_real_local_model_is_stopped_at_the_right_place(exo: Exo, tmp_path: 
     try:
         exo.start("exo.core.server.app")
         exo.client.wait_ready(60)
-        # every request is to reach the model, also those that it would be spared
+        # every request is to reach the model, also those that it would be spared ("please pay")
         exo.client.call("config.set", key="decide.providers", value="rules")
-        check(exo, lambda name: f"please {name}")
+        check(exo, lambda name: f"kindly {name}")
         assert relay.bound == len(DEEDS)
     finally:
         exo.close()
