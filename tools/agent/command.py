@@ -75,6 +75,13 @@ VERBS: dict[str, tuple[str, dict[str, tuple[str, tuple[str, ...]]]]] = {
     ),
 }
 
+EMPTY = {
+    "tools": "none yet: `exo tool add FILE` takes one in",
+    "snapshots": "none yet: `exo sandbox snapshot LABEL` names the present state",
+    "artifacts": "none yet: what is built in holds",
+    "secrets": "none yet: `exo secret add NAME HOSTS` keeps one",
+}
+
 
 def register(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the four groups."""
@@ -182,6 +189,9 @@ def _tell(
 
 
 def _print(options: argparse.Namespace, answer: dict[str, Any]) -> None:
+    for what in EMPTY.keys() & answer.keys():
+        if not answer[what]:
+            print(EMPTY[what])
     for row in answer.get("tools", []):
         state = f"  {row['state']}: {row['why']}" if row["state"] != "active" else ""
         print(
@@ -196,8 +206,6 @@ def _print(options: argparse.Namespace, answer: dict[str, Any]) -> None:
     for row in answer.get("artifacts", []):
         held = "" if row["holds"] else "  (holds no longer)"
         print(visible(f"{row['name']:32} v{row['version']} by {row['by']}{held}"))
-    if answer.get("artifacts") == []:
-        print("none yet: what is built in holds")
     for name, hosts in answer.get("secrets", {}).items():
         print(visible(f"{name:24} {', '.join(hosts)}"))
     for row in answer.get("calls", []):

@@ -232,14 +232,15 @@ def register(ctx: PluginContext) -> None:
 
 
 def _unfit(name: str, value: str) -> str:
-    """Why a secret cannot be kept."""
+    """All that keeps a secret from being kept."""
+    why = list[str]()
     if len(value) < SHORTEST:
-        return f"its value has {len(value)} characters, {SHORTEST} or more are wanted"
+        why.append(f"its value has {len(value)} characters, {SHORTEST} or more are wanted")
     if not value.isprintable():
-        return "its value has characters that no request can carry"
+        why.append("its value has characters that no request can carry")
     if not re.fullmatch(r"[\w.-]{1,64}", name):
-        return "a name has 1 to 64 letters, digits, . _ -"
-    return "its hosts are to be like api.example.com,*.example.org"
+        why.append("a name has 1 to 64 letters, digits, . _ -")
+    return "; ".join(why) or "its hosts are to be like api.example.com,*.example.org"
 
 
 def _row(held: Held) -> dict[str, Any]:

@@ -65,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(answer, ensure_ascii=False))
         return 0
+    if answer.get("tasks") == []:
+        print("none yet: `exo task add LINE TEXT` adds one")
     for row in answer.get("tasks", [answer]):
         at = row["due"]
         when = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(at / 1000)) if at else "over"

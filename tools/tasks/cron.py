@@ -35,13 +35,13 @@ def following(
     one in which `clock` shows the time, and does for all but cron lines. `@every` counts from `since`. Raises
     ExoError for a line or a zone that cannot be read."""
     line = MACROS.get(line, line)
+    place = _place(line, zone, clock or SystemClock())  # a zone that is none is told of any line
     if line.startswith("@every"):
         span = _SPAN.fullmatch(line)
         step = int(span[1]) * _UNITS[span[2]] if span else 0
         if not step:
             raise _wrong(line, f"write {_FORMS}")
         return since + ((after - since) // step + 1) * step
-    place = _place(line, zone, clock or SystemClock())
     if line.startswith("@at "):
         at = place.stamp(_time(line, line.removeprefix("@at ")))
         return at if at > after else None

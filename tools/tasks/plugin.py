@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from exo.core.base.errors import ExoError
 from exo.core.base.home import Home
@@ -103,8 +104,12 @@ def schedule_of(core: Core) -> Scheduler:
 
 
 def local_zone() -> str:
-    """The IANA name of this machine's zone: TZ, else /etc/localtime, else UTC."""
+    """The IANA name of this machine's zone: TZ where it is one (it may be a rule, "CET-1CEST"), else /etc/localtime,
+    else UTC."""
+    links = [os.environ.get("TZ", "").lstrip(":")]
     with contextlib.suppress(OSError):
-        link = os.environ.get("TZ", "").lstrip(":") or str(Path("/etc/localtime").readlink())
-        return link.rpartition("zoneinfo/")[2]
+        links.append(str(Path("/etc/localtime").readlink()))
+    for link in filter(None, links):
+        with contextlib.suppress(ZoneInfoNotFoundError, ValueError, OSError):
+            return ZoneInfo(link.rpartition("zoneinfo/")[2]).key
     return "UTC"

@@ -179,14 +179,18 @@ class Scheduler(Table):
         except ExoError as error:
             self._failed(task, now, error)
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs this slot alone
-            print(f"task {task.id}: {type(error).__name__}: {error}", file=sys.stderr)
-            self._done(task, self._following(task, now), task.seen)
+            self._failed(task, now, ExoError("do the task", f"{type(error).__name__}: {error}"))
 
     def _failed(self, task: Task, now: int, error: ExoError) -> None:
-        """It costs this slot; where what the task needs is gone, the task: it rests, and says why."""
+        """It costs this slot; where what the task needs is gone, or its line can be read no longer, the task: it
+        rests, and says why."""
         print(f"task {task.id}: {error}", file=sys.stderr)
-        rests = str(error) if error.code in GONE else ""
-        self._done(task, None if rests else self._following(task, now), task.seen, rests)
+        rests, slot = str(error) if error.code in GONE else "", None
+        try:
+            slot = None if rests else self._following(task, now)
+        except ExoError as unread:  # its zone, say, is not in this machine's tables
+            rests = str(unread)
+        self._done(task, slot, task.seen, rests)
 
     def _slots(self, task: Task, now: int) -> tuple[list[int], int | None]:
         """(slots to deliver, the one that comes then)."""

@@ -239,7 +239,8 @@ class Table:
         listed = (*self.pending(), *self.every("kind = 'task'"))
         found = [task for task in listed if id_ and task.id.startswith(id_)]
         if len(found) != 1:
-            why = "several begin so" if found else "there is none of that id"
+            several = ", ".join(f"{task.id} ({task.text[:30]})" for task in found[:8])
+            why = f"several begin so: {several}" if found else "there is none of that id"
             raise ExoError(f"remove the task {id_!r}", why, "see `exo task list`")
         self.cancel([found[0].id])
         return found[0]

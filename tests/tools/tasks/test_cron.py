@@ -10,6 +10,7 @@ import pytest
 from exo.core.base.errors import ExoError
 from exo.tools.clock import FakeClock
 from exo.tools.tasks.cron import following
+from exo.tools.tasks.plugin import local_zone
 from exo.tools.tasks.repeat import Repeat
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -157,6 +158,16 @@ def test_a_zone_that_there_is_not_is_told() -> None:
     for zone in ("Europe/Nowhere", "../etc/passwd", "\0"):
         with pytest.raises(ExoError, match="time zone"):
             following("0 7 * * *", 0, zone)
+        for line in ("@every 45m", "@daily", "@at 2027-01-01T09:00"):
+            with pytest.raises(ExoError, match="time zone"):
+                following(line, 0, zone)
+
+
+def test_a_rule_in_place_of_a_zone_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, wanted in (("Asia/Kathmandu", True), (":Asia/Kathmandu", True), ("CET-1CEST", False)):
+        monkeypatch.setenv("TZ", name)
+        assert (local_zone() == "Asia/Kathmandu") is wanted
+        assert following("@every 45m", 0, local_zone())
 
 
 FIELD = st.sampled_from(["*", "*/7", "3", "1-5", "2,4"])

@@ -619,6 +619,32 @@ def test_a_task_whose_session_or_tool_is_gone_rests_and_says_why(
     assert world.tasks.remove(task.id).id == task.id
 
 
+def test_a_zone_that_this_machine_knows_no_longer_holds_up_no_other_task(world: World) -> None:
+    lost = [world.tasks.add(line, "lost", "s", ZURICH) for line in ("0 7 * * *", "@every 30m")]
+    world.tasks.add("30 7 * * *", "Stretch", "s", ZURICH)
+    world.tasks.close()
+    link = sqlite3.connect(world.path)
+    link.execute("UPDATE tasks SET zone = 'Europe/Atlantis' WHERE text = 'lost'")
+    link.commit()
+    link.close()
+    world.open()
+    world.at("2027-03-01T07:30")
+    world.fire()
+    assert list(world.told.values()) == ["Stretch"]
+    rests = {row["id"]: row["rests"] for row in world.tasks.rows()}
+    assert all("Europe/Atlantis" in rests[task.id] for task in lost)
+
+
+def test_ids_that_begin_alike_are_named(world: World) -> None:
+    ids = [world.tasks.add("@every 1h", f"Number {at}", "s", ZURICH).id for at in range(40)]
+    first = next(id_[0] for id_ in ids if sum(each[0] == id_[0] for each in ids) > 1)
+    with pytest.raises(ExoError, match="several begin so") as told:
+        world.tasks.remove(first)
+    named = [id_ for id_ in ids if id_ in str(told.value)]
+    assert len(named) > 1 and all(id_.startswith(first) for id_ in named)
+    assert len(world.tasks.every()) == 40
+
+
 def test_what_cannot_be_looked_at_or_told_is_refused_when_it_is_added(exo: Home) -> None:
     """In a running exod: a session that is not there, a condition that is no tool, or lacks its arguments."""
     client = Client(exo.exod_socket, 60.0)
