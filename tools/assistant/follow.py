@@ -178,4 +178,6 @@ class _Turn:
         elif when.parts <= {"clock", "part"} and not today:  # the day stays
             when = replace(when, at=datetime.datetime.combine(old, when.at.time()))
         again, changed = rules.reminder_call(when, args["text"])
-        return again, {key: args[key] for key in ("repeat",) if key in args} | changed
+        keys = {"repeat", "every"}
+        kept = {} if keys & changed.keys() else {key: args[key] for key in keys & args.keys()}
+        return again, kept | changed

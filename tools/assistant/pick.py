@@ -17,8 +17,16 @@ from typing import Any
 
 from exo.core.engine.reader import Call, Past, Plan
 from exo.tools.assistant import clause, offer, rules
-from exo.tools.assistant.tongue import NAMES, Language, fold, language, moment, regex, told
-from exo.tools.assistant.tools import duration
+from exo.tools.assistant.tongue import (
+    NAMES,
+    Language,
+    duration,
+    fold,
+    language,
+    moment,
+    regex,
+    told,
+)
 from exo.tools.assistant.when import named, parse
 
 RUN = 0.8  # of the calibrated probability: above it a complete order runs (README.md says how it was found)
@@ -123,7 +131,8 @@ def asked(call: Call, tongue: Language, now: datetime.datetime) -> Plan:
         name = "alarm" if args["text"] == tongue.say["alarm"] else name
         at = datetime.datetime.fromisoformat(args["at"])
         at = at if at.tzinfo else at.replace(tzinfo=now.tzinfo)
-        facts |= moment(at, tongue.name, args.get("repeat", ""))
+        again = f"every {args['every']}m" if "every" in args else args.get("repeat", "")
+        facts |= moment(at, tongue.name, again)
     elif name == "cancel":
         facts["what"] = data["what"][args["what"]]
         if args.get("label"):

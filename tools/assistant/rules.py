@@ -301,4 +301,6 @@ def reminder_call(when: When, text: str) -> Call:
         return "timer", timer_args(when.seconds, text)
     step = "minutes" if when.at.tzinfo is None else "seconds"
     args = {"at": when.at.isoformat(timespec=step), "text": text}
+    if when.every:
+        return "reminder", args | {"every": when.every}
     return "reminder", args | ({"repeat": when.repeat} if when.repeat else {})

@@ -102,6 +102,7 @@ class Language:
                 + (bool(said["extra"]) + bool(said["half"])) / 2
             )
             count += bool(said["quarter"]) / 4
+            count += 0.75 * (bool(said["quarters"]) or bool(said.get("three")))
             unit = self.value("unit", said["unit"])
             tail = self.value("number", said["tail"]) if said["tail"] else 0
             total += count * unit + tail * unit / 60
@@ -124,7 +125,7 @@ def told(name: str, text: str, /, **facts: Any) -> str:
 
 
 def moment(at: datetime.datetime, language: str, repeat: str = "") -> dict[str, str]:
-    """The parts of a time as a person says them."""
+    """The parts of a time as a person says them; `repeat` is a word of `repeats`, or "every 45m"."""
     facts = {
         "weekday": told(language, "weekdays").split()[at.weekday()],
         "month": told(language, "months").split()[at.month - 1],
@@ -135,6 +136,19 @@ def moment(at: datetime.datetime, language: str, repeat: str = "") -> dict[str, 
         "again": "",
     }
     if repeat:
-        words = dict(each.split("=") for each in told(language, "repeats").split(";"))
-        facts["again"] = f", {words[repeat]}"
+        word, _, minutes = repeat.partition(" ")
+        span = duration(60 * int(minutes[:-1]), language) if minutes else ""
+        repeats = told(language, "repeats", span=span).split(";")
+        facts["again"] = f", {dict(each.split('=') for each in repeats)[word]}"
     return facts | {"date": told(language, "date", **facts)}
+
+
+def duration(seconds: float, language: str = "en") -> str:
+    """Words for a span: "1 hour 30 minutes"."""
+    left, parts = round(seconds), []
+    words = [each.split(",") for each in told(language, "units").split(";")]
+    for (one, many), size in zip(reversed(words), (86400, 3600, 60, 1), strict=True):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {one if count == 1 else many}")
+    return " ".join(parts) or f"0 {words[0][1]}"

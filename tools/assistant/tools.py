@@ -14,7 +14,7 @@ from exo.core.base.files import make_folder, write_atomic
 from exo.core.plugins.registry import Core, PluginContext
 from exo.core.toolbox.registry import HIDDEN, Context
 from exo.core.toolbox.workers import call
-from exo.tools.assistant.tongue import fold, moment, told
+from exo.tools.assistant.tongue import duration, fold, moment, told
 from exo.tools.assistant.when import read_time
 from exo.tools.tasks.plugin import schedule_of
 from exo.tools.tasks.repeat import Repeat
@@ -22,6 +22,10 @@ from exo.tools.tasks.scheduler import Scheduler
 from exo.tools.tasks.table import Task
 
 Seconds = Annotated[float, {"minimum": 1, "maximum": 30 * 24 * 3600}]
+Minutes = Annotated[
+    int,
+    {"minimum": 0, "maximum": 30 * 24 * 60, "description": "minutes between, in place of repeat"},
+]
 When = Annotated[str, {"description": "18:30, tomorrow 9:00, or an ISO date and time"}]
 
 
@@ -68,12 +72,21 @@ class Builtin:
         return told(context.language, "timer", label=name, span=span, until=until)
 
     async def reminder(
-        self, context: Context, at: When, text: str, repeat: Repeat | None = None
+        self,
+        context: Context,
+        at: When,
+        text: str,
+        repeat: Repeat | None = None,
+        every: Minutes = 0,
     ) -> str:
         """Remind the person at a time, once or again and again."""
         filled(text)
+        if repeat and every:
+            raise ExoError("set a reminder", "it comes again `repeat` or `every`, not both")
         when = read_time(at, self.clock.local())
-        timer = self.timers.remind(context.session, when, text, repeat or "")
+        timer = self.timers.remind(
+            context.session, when, text, f"every {every}m" if every else repeat or ""
+        )
         facts = moment(self.clock.local(timer.due), context.language, timer.repeat)
         return told(context.language, "reminder", **facts, text=text)
 
@@ -171,14 +184,3 @@ def filled(text: str) -> None:
     """Raises ExoError for a text that says nothing."""
     if not text.strip():
         raise ExoError("note it", "the text is empty", "say what to note or to remind of")
-
-
-def duration(seconds: float, language: str = "en") -> str:
-    """Words for a span: "1 hour 30 minutes"."""
-    left, parts = round(seconds), []
-    words = [each.split(",") for each in told(language, "units").split(";")]
-    for (one, many), size in zip(reversed(words), (86400, 3600, 60, 1), strict=True):
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {one if count == 1 else many}")
-    return " ".join(parts) or f"0 {words[0][1]}"

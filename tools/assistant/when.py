@@ -30,7 +30,7 @@ _WORD = re.compile(r"(?<!\w)\w")
 @dataclass(frozen=True)
 class When:
     """`at` is wall time, or an instant with a zone where a span of hours or less was said (`seconds` of
-    any span); `repeat` as `repeat.following` takes it; `rest` is the sentence without the time, `parts`
+    any span); `repeat` as `repeat.following` takes it, or `every` so many minutes; `rest` is the sentence without the time, `parts`
     which of its pieces were said."""
 
     at: datetime.datetime
@@ -38,6 +38,7 @@ class When:
     rest: str
     parts: frozenset[str]
     seconds: float = 0.0
+    every: int = 0
 
 
 @dataclass
@@ -99,7 +100,9 @@ def parse(text: str, now: datetime.datetime, name: str = "en", twelve: bool = Tr
         at = _resolve(whole, now, twelve)
     except (ValueError, OverflowError):  # the 31st of February, 25:00
         return None
-    return When(at, whole.repeat, rest, frozenset(whole.kinds), whole.values.get("span", 0.0))
+    span, again = whole.values.get("span", 0.0), whole.repeat
+    every = round(span / 60) if again == "every" else 0
+    return When(at, "" if every else again, rest, frozenset(whole.kinds), span, every)
 
 
 def named(text: str, name: str) -> bool:
@@ -145,6 +148,10 @@ def _take(chain: _Chain, found: re.Match[str], form: _Form, tongue: Language) ->
         if name == "span":
             chain.values["span"] = tongue.seconds(word)
             continue
+        if name == "holiday":
+            month, day = divmod(int(tongue.value(name, word)), 100)
+            chain.values |= {"month": month, "date": day}
+            continue
         chain.values["date" if name == "nth" else name] = tongue.value(name, word)
         chain.kinds |= {name} & {"part"}
         if name == "hour":
@@ -175,10 +182,11 @@ def _resolve(chain: _Chain, now: datetime.datetime, twelve: bool) -> datetime.da
     said, wall = chain.values, now.replace(tzinfo=None)
     span = said.get("span", 0.0)
     if "span" in said and (span % 86400 or not span):
-        if chain.kinds != {"span"} or not span:
+        again = chain.repeat == "every" and span < 60  # or it is a time of the day
+        if len(chain.kinds) > 1 or not span or again:
             raise ValueError
         return now + timedelta(seconds=span)
-    if span and said.keys() & {"weekday", "date", "day"}:
+    if span and (chain.repeat or said.keys() & {"weekday", "date", "day"}):
         raise ValueError  # "on Monday in two weeks"
     minutes, vague = _minutes(chain)
     vague = vague and twelve
@@ -232,6 +240,8 @@ def _minutes(chain: _Chain) -> tuple[float | None, bool]:
     more = said["plus"] + said["sign"] * minute
     if hour > 24 or minute > 59 or half is not None and not 1 <= hour <= 12:
         raise ValueError
+    if hour == 24 and more and part is None:  # "quarter past midnight" begins that day
+        hour = 0
     if half is not None or part is not None and hour <= 12:
         late = half == 12 or (part or 0) >= 12
         hour = hour % 12 + (24 if hour == 12 and (part or 0) >= 21 else 12 * late)

@@ -20,7 +20,7 @@ from exo.tools.tasks import repeat
 MACROS = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0"}
 MACROS |= {"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *"}
 MACROS |= {"@weekdays": "0 0 * * 1-5", "@weekends": "0 0 * * 0,6"}
-_SPAN = re.compile(r"@every (\d{1,6}) ?([smhd])")
+_SPAN = re.compile(r"@every (\d{1,6}) ?([smhd])(?: (\S+))?")  # a first time where there is one
 HOUR = 3_600_000  # ms
 _UNITS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AGAIN = re.compile(rf"@({'|'.join(get_args(repeat.Repeat))}) (.+)")
@@ -41,7 +41,9 @@ def following(
         step = int(span[1]) * _UNITS[span[2]] if span else 0
         if not step:
             raise _wrong(line, f"write {_FORMS}")
-        return since + ((after - since) // step + 1) * step
+        start = place.stamp(_time(line, span[3])) if span and span[3] else since
+        steps = (after - start) // step + 1
+        return start + (max(steps, 0) if span and span[3] else steps) * step
     if line.startswith("@at "):
         at = place.stamp(_time(line, line.removeprefix("@at ")))
         return at if at > after else None

@@ -60,7 +60,7 @@ class Task:
     @property
     def repeat(self) -> str:
         """The word of a reminder that comes again."""
-        word = self.line.split()[0].removeprefix("@") if self.kind == "reminder" else ""
+        word = self.line.rpartition(" ")[0].removeprefix("@") if self.kind == "reminder" else ""
         return "" if word == "at" else word
 
     @property
@@ -68,7 +68,7 @@ class Task:
         """The first wall time of a reminder (ISO)."""
         if self.kind != "reminder":
             return ""
-        at = datetime.datetime.fromisoformat(self.line.split(maxsplit=1)[1])
+        at = datetime.datetime.fromisoformat(self.line.rpartition(" ")[2])
         return at.replace(tzinfo=None).isoformat()
 
     @property

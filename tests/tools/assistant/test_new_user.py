@@ -349,3 +349,49 @@ def test_what_only_the_network_or_another_device_knows_is_not_made_up(text: str)
 def test_what_a_model_may_say_of_the_world_it_says(text: str, kind: str) -> None:
     made = instead(text, kind)
     assert made is None or "cannot" not in made.said and "kann ich nicht" not in made.said
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "every", "again"),
+    [
+        ("remind me every 45 minutes to stand up", "stand up", 45, "every 45 minutes"),
+        ("every 20 minutes remind me to blink", "blink", 20, "every 20 minutes"),
+        ("remind me to drink every two hours", "drink", 120, "every 2 hours"),
+        ("remind me every half hour to drink", "drink", 30, "every 30 minutes"),
+        ("remind me every hour and a half to drink", "drink", 90, "every 1 hour 30 minutes"),
+        ("Erinnere mich alle 45 Minuten ans Trinken", "Trinken", 45, "alle 45 Minuten"),
+        ("Erinnere mich jede halbe Stunde ans Trinken", "Trinken", 30, "alle 30 Minuten"),
+        ("recuérdame cada dos horas beber agua", "beber agua", 120, "cada 2 horas"),
+    ],
+)
+def test_what_comes_again_after_so_many_minutes_rings_as_often(
+    run: Run, said: str, text: str, every: int, again: str
+) -> None:
+    async def test(bench: Any) -> None:
+        session, start = await bench.session(), bench.clock.now_ms()
+        assert f"{again}: {text}" in await ask(bench, session, said)
+        for nth in (1, 2, 3):
+            [row] = bench.timers.pending()
+            assert (row.due - start, row.repeat) == (nth * every * 60_000, f"every {every}m")
+            bench.clock.advance(every * 60)
+            await bench.timers.fire()
+        rung = [event for event in bench.events("notice") if text in str(event)]
+        assert len(rung) == 3
+        listed = await ask(bench, session, "what is set?")
+        assert text in listed
+        await ask(bench, session, "cancel the reminder")
+        assert bench.timers.pending() == []
+
+    run(test, clock=clock())
+
+
+def test_how_often_is_changed_either_way(run: Run) -> None:
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+        await ask(bench, session, "remind me every 45 minutes to stand up")
+        assert "every 30 minutes: stand up" in await ask(bench, session, "no, every half hour")
+        assert "daily: stand up" in await ask(bench, session, "make it every day at nine")
+        assert "every 2 hours: stand up" in await ask(bench, session, "no, every two hours")
+        assert len(bench.timers.pending()) == 1
+
+    run(test, clock=clock())

@@ -28,6 +28,27 @@ en | a fortnight on friday | 12-18 09:00
 en | the friday after next at 10 | 12-11 10:00
 en | tuesday next week at 10 | 12-08 10:00
 en | next week on tuesday at 10 | 12-08 10:00
+en | on christmas at 9 | 12-25 09:00
+en | on christmas eve at 8 | 12-24 08:00
+en | christmas eve at 8pm | 12-24 20:00
+en | on christmas morning at 7 | 12-25 07:00
+en | on boxing day | 12-26 09:00
+en | on new year's eve at 11 pm | 12-31 23:00
+en | at quarter past midnight | 12-01 00:15
+en | tonight at half past midnight | 12-01 00:30
+en | tomorrow at quarter past midnight | 12-01 00:15
+en | at ten to midnight | 11-30 23:50
+en | in an hour and three quarters | 11-30 16:45
+de | an heiligabend um 18 uhr | 12-24 18:00
+de | an weihnachten um 9 | 12-25 09:00
+de | am zweiten weihnachtstag um elf | 12-26 11:00
+de | an silvester um 23 uhr | 12-31 23:00
+de | zu nikolaus | 12-06 09:00
+de | um viertel nach mitternacht | 12-01 00:15
+es | en nochebuena a las 8 de la tarde | 12-24 20:00
+es | en navidad | 12-25 09:00
+es | en nochevieja a las once de la noche | 12-31 23:00
+es | en una hora y tres cuartos | 11-30 16:45
 en | at 1745 | 11-30 17:45
 en | at 0630 | 12-01 06:30
 en | 1745 hours | 11-30 17:45

@@ -150,6 +150,20 @@ def test_what_is_no_line_is_told(line: str) -> None:
         following(line, 0, ZURICH)
 
 
+def test_a_span_counts_from_its_first_time_where_one_is_given() -> None:
+    first = ms("2026-03-28T23:50")  # the clock is put forward in that night
+    line = f"@every 45m {datetime.datetime.fromtimestamp(first / 1000, ZoneInfo(ZURICH)):%Y-%m-%dT%H:%M}"
+    slots, at = [], first - 5 * 86_400_000
+    for _ in range(5):
+        found = following(line, at, ZURICH)
+        assert found is not None
+        slots.append(at := found)
+    assert slots == [first + nth * 45 * 60_000 for nth in range(5)]
+    for wrong in ("@every 45m soon", "@every 45m  ", "@every 0m 2026-03-28T23:50"):
+        with pytest.raises(ExoError, match="read the schedule"):
+            following(wrong, 0, ZURICH)
+
+
 def test_a_zone_that_there_is_not_is_told() -> None:
     for zone in ("a" * 5000, "../../etc/passwd", "Europe", "\0", "\ud800", "zone.tab", "UTC\n"):
         with pytest.raises(ExoError, match="no time zone") as told:
