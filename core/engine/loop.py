@@ -228,7 +228,8 @@ class Loop:
     def _mentioned(self, turn: Turn, query: str) -> str:
         """What the person said in this conversation that may hold the answer; "" for nothing."""
         said = [m.text for m in self._sessions.messages(turn.session)[-MEANT:] if m.role == "user"]
-        told = (text for text in reversed(said[:-1]) if not text.rstrip().endswith("?"))
+        plan, now = self._reader().plan, self._now()
+        told = (text for text in reversed(said[:-1]) if plan(text, now).kind == "chat")
         return next((text for text in told if set(sought(query)) & set(sought(text))), "")
 
     async def _ask(self, turn: Turn) -> Done:

@@ -130,7 +130,7 @@ def test_the_command_shows_and_removes_whatever_comes(
     assert "read the schedule '@monthly soon'" in exo("add", "@monthly soon", "Rent")
     for line in lines:
         assert line.split()[0] in exo("remove", line.split()[0][:7])
-    assert exo("list") == "" and json.loads(exo("list", "--json")) == {"tasks": []}
+    assert "none yet" in exo("list") and json.loads(exo("list", "--json")) == {"tasks": []}
     assert "there is none of that id" in exo("remove", "zz")
 
 

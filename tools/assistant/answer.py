@@ -33,6 +33,9 @@ NEAREST = (
 )
 MEANT = 0.45  # the same of what shares none
 TOLD = 2  # of those, at the most
+NAMED = (
+    0.15  # the same of what names a person that the question names: they may be of two languages
+)
 KNOWN = 0.5  # score at which a question is about the person's own world
 _NAME = re.compile(r"(?<![.!?] )(?<!^)(?<!\w)[A-ZÄÖÜÉÁÍÓÚÑ][\w-]+")
 # the first word of a sentence, where what follows makes it a name
@@ -77,7 +80,11 @@ def nothing(query: str, name: str, hits: Sequence[Hit]) -> tuple[str, bool]:
     near = [
         f"“{hit.text.strip()}”"
         for hit in hits
-        if hit.score >= (NEAREST if "bm25" in hit.found_by else MEANT)
+        if (
+            hit.score >= (NEAREST if "bm25" in hit.found_by else MEANT)
+            or hit.score >= NAMED
+            and _names_whom(hit.text, query)
+        )
         and hit.trust in TRUST[2:]
         and 0 < len(hit.text.strip()) <= QUOTED
         and "\n" not in hit.text.strip()
@@ -107,7 +114,14 @@ def concerns(query: str, found: Iterable[Candidate]) -> bool:
         words = set(plain(each.document.body or each.document.summary))
         if each.score >= KNOWN and (wanted & words or things & words):
             return True
+        if each.score >= NAMED and _names_whom(each.document.body, query):
+            return True
     return False
+
+
+def _names_whom(text: str, query: str) -> bool:
+    """Whether `text` names a person that the question names."""
+    return bool(people(text, language(_spoken(text))) & set(plain(query)))
 
 
 def names(text: str, asked: Language) -> set[str]:
@@ -117,6 +131,13 @@ def names(text: str, asked: Language) -> set[str]:
     times = {*asked.tables["weekday"], *asked.tables["month"]}
     found = {word for each in _NAME.findall(text) for word in plain(each)}
     return {each for each in found if each not in times and each.removesuffix("s") not in times}
+
+
+def people(text: str, said: Language) -> set[str]:
+    """Proper names that are no place's, that of its first word too, folded."""
+    lone = re.sub(said.data["expects"]["place"], "", text)
+    first = {word for each in _FIRST.findall(lone) for word in plain(each)}
+    return names(lone, said) | first
 
 
 def _times(text: str) -> set[tuple[str, float]]:
@@ -139,9 +160,7 @@ def _has(kind: str, text: str, query: str) -> bool:
     """Whether `text` says something of this kind that the question does not."""
     said = language(_spoken(text))
     if kind == "name":
-        lone = re.sub(said.data["expects"]["place"], "", text)
-        first = {word for each in _FIRST.findall(lone) for word in plain(each)}
-        new = (names(lone, said) | first) - set(plain(query))
+        new = people(text, said) - set(plain(query))
         return bool(new) or said.name == "de"
     if kind == "own":
         return bool(said.pattern(said.data["expects"]["first"].lower()).search(fold(text)))

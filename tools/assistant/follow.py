@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 
 from exo.core.engine.reader import Call, Past, Plan
-from exo.tools.assistant import offer, pick, rules
+from exo.tools.assistant import answer, offer, pick, rules
 from exo.tools.assistant.tongue import Language, fold, language, regex
 from exo.tools.assistant.when import parse
 
@@ -17,13 +17,21 @@ _LINE = re.compile(r"\d\. |\[")  # what a list that was answered consists of
 _CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?")  # when it rings, of a reminder first, of a timer last
 _PREFIX = re.compile(r"(?:for|to|auf|de) ")
 LONGEST_REPLY = 4000  # letters that are looked at; a list of ours is shorter
+_TOLD = ("told", "told_on", "nearest", "remember")
 _DONE = ("timer", "reminder", "remember", "forget")
 
 
 def follow(line: str, tongue: Language, now: datetime.datetime, past: Past) -> Plan | None:
     """The plan for `line` after `past`; None where it does not go on from it."""
     turn = _Turn(line.strip(" .!¿¡"), tongue, now, replace(past, reply=past.reply[:LONGEST_REPLY]))
-    return turn.change() or turn.reset() or turn.keep() or turn.choose() or turn.also()
+    return (
+        turn.change()
+        or turn.reset()
+        or turn.keep()
+        or turn.choose()
+        or turn.of_them()
+        or turn.also()
+    )
 
 
 def judged(verdict: Plan, now: datetime.datetime, past: Past) -> Plan:
@@ -134,9 +142,12 @@ class _Turn:
     def also(self) -> Plan | None:
         """The question of before about something else."""
         found, said = self._said("also"), self.past.said
-        if found is None or len(said) > rules.LONGEST:
+        done = {name for name, _ in self.past.calls} - {"recall"}  # an order is no question
+        if found is None or done or len(said) > rules.LONGEST:
             return None
         rest = self.line[slice(*found.span("rest"))].strip(" ?")
+        if regex(self.tongue.data["about"]["asks"]).match(fold(rest)):
+            return None  # one of its own
         forms = ["place", "named", "whose"]
         if regex(r"['’]s$").search(rest):
             forms = ["whose", "place", "named"]
@@ -147,6 +158,40 @@ class _Turn:
                 again = rules.command(meant, self.tongue, self.now)
                 return again or Plan("question", query=meant, language=self.tongue.name)
         return None
+
+    def of_them(self) -> Plan | None:
+        """A question about whom or what the turn before was about, by a pronoun alone: "and how old is she?"."""
+        rows, say = self.tongue.data["follow"], self.tongue.say
+        ours = tuple(say[each].split("{")[0] for each in _TOLD)
+        low = fold(self.line)
+        found = regex(rows["pronoun"]).search(low)
+        asks = regex(self.tongue.data["about"]["asks"]).match(low)
+        if not found or not asks or not self.past.reply.startswith(ours):
+            return None
+        if not (subject := self._subject()):
+            return None
+        whose = rows["of"].format(subject) if found["whose"] else subject
+        meant = self.line[: found.start()] + whose + self.line[found.end() :]
+        again = rules.command(meant, self.tongue, self.now)
+        return again or Plan("question", query=meant, language=self.tongue.name)
+
+    def _subject(self) -> str:
+        """A name of both what was asked, or told, before and what was answered, or the thing asked about."""
+        told = [args["text"] for name, args in self.past.calls if name == "remember"]
+        said = told[-1] if told else self.past.said
+        known = said if told else self.past.reply.partition(": ")[2].strip(" “”")
+        rows = self.tongue.data
+        found = answer.people(
+            known, language("en")
+        )  # nouns too, in a language that writes them large
+        found = {each for each in found if not regex(rows["about"]["person"]).fullmatch(each)}
+        for word in re.findall(r"[\w-]+", said):
+            if fold(word) in found:
+                return word[:1].upper() + word[1:]
+        if regex(rows["follow"]["pronoun"]).search(fold(said)):  # still of the same one
+            return found.pop().capitalize() if len(found) == 1 else ""
+        thing = regex(rows["follow"]["thing"]).search(fold(said))
+        return said[slice(*thing.span())] if thing else ""
 
     def _said(self, form: str) -> re.Match[str] | None:
         return regex(self.tongue.data["follow"][form]).fullmatch(fold(self.line))

@@ -261,6 +261,8 @@ def _span(line: str, low: str, tool: str, tongue: Language, data: dict[str, Any]
     if tool == "add_time":
         return Filled(("add_time", {"seconds": rules.timer_args(seconds)["seconds"]}))
     left = f"{low[:start]}{' ' * (end - start)}{low[end:]}"
+    if regex(r"\d").search(left) or regex(rf"\b(?:{data['several']})\b").search(left):
+        return Filled()  # more than one is wanted
     label = ""
     for form in data["label"]:
         if (found := regex(form).search(left)) and found["label"] not in data["words"].split():
@@ -298,6 +300,8 @@ def _cancel(low: str, tongue: Language, data: dict[str, Any]) -> Filled:
     ]
     if not kinds:
         return Filled()
+    if kinds == ["reminder"] and regex(tongue.data["list"]["alarm"]).search(low):
+        kinds = ["alarm"]
     args = {"what": kinds[0]} | (
         {"which": "all"} if regex(rf"\b(?:{data['all']})\b").search(low) else {}
     )

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from exo.core.engine.reader import Call, Kind, Past, Plan
-from exo.tools.assistant import clause, offer, talk
+from exo.tools.assistant import clause, dates, offer, talk
 from exo.tools.assistant.tongue import NAMES, Language, fold, language, regex
 from exo.tools.assistant.when import When, parse
 
@@ -58,11 +58,13 @@ def plan(text: str, now: datetime.datetime, past: Past | None = None) -> Plan:
     for name in NAMES if past else ():
         if past and (found := follow(line, language(name), now, past)):
             return found
-    if found := talk.answer(line):
+    if found := talk.answer(line) or dates.answer(line, now):
         return found
     for name in NAMES:
         if regex(language(name).data["follow"]["told"]).fullmatch(fold(line).strip(" .!¡")):
             return Plan("chat", said=language(name).say["no_keep"], language=name)
+    if found := _maybe_reminder(line, now):
+        return found
     asks = _QUESTION.search(fold(line)) or about_person(line, anybody=True)
     return Plan("question" if asks else "chat")
 
@@ -195,7 +197,10 @@ def _call(row: dict[str, Any], found: re.Match[str], line: str, tongue: Language
         args = {"which": "last", "what": args["what"]}
     if "what" in args:
         timers = tongue.data["timer"]["names"]
-        args["what"] = "timer" if fold(args["what"]) in timers else "reminder"
+        what, alarm = fold(args["what"]), regex(tongue.data["list"]["alarm"])
+        args["what"] = what and (
+            "timer" if what in timers else "alarm" if alarm.match(what) else "reminder"
+        )
     if row["tool"] == "timers" and (what := _kind(found[0], tongue)):
         args["what"] = what
     if row["tool"] in ("remember", "note"):
@@ -292,6 +297,21 @@ def _reminder(line: str, low: str, tongue: Language, now: datetime.datetime) -> 
             continue
         if text and not text.isdigit():
             return Plan("command", [reminder_call(when, text)], language=tongue.name)
+    return None
+
+
+def _maybe_reminder(line: str, now: datetime.datetime) -> Plan | None:
+    """The question whether to remind, for what is said with a span before it alone: "in 40 minutes take the cake out"."""
+    from exo.tools.assistant.pick import asked
+
+    for tongue in map(language, NAMES):
+        form = tongue.data["reminder"].get("bare")
+        found = form and tongue.pattern(form).fullmatch(fold(line).rstrip(" .!"))
+        if found and "?" not in line:
+            when = parse(line[: found.start("text")], now, tongue.name)
+            text = line[slice(*found.span("text"))]
+            if when and when.parts == {"span"} and not when.rest.strip(" ,"):
+                return asked(reminder_call(when, text), tongue, now)
     return None
 
 

@@ -46,13 +46,18 @@ def answer(low: str, name: str, words: dict[str, Any]) -> str:
         return str(words["never"])
     except ValueError:
         return ""
+    told = words["is" if exact and round(value, SHOWN) == value else "about"]
+    shown = decimal(value, words["point"])
+    return str(told.format(sum=_written(found, words), value=shown))
+
+
+def decimal(value: Fraction, point: str) -> str:
+    """A number as it is read, to six decimals."""
     near = round(value, SHOWN)
     whole, rest = divmod(int(abs(near) * 10**SHOWN), 10**SHOWN)
     digits = f"{whole:,}".replace(",", "\u202f") if whole > 9999 else f"{whole}"
     shown = "−" * (near < 0) + f"{digits}.{rest:0{SHOWN}d}".rstrip("0").rstrip(".")
-    told = words["is" if exact and near == value else "about"]
-    point = words["point"]
-    return str(told.format(sum=_written(found, words), value=shown.replace(".", point)))
+    return shown.replace(".", point)
 
 
 def _tokens(text: str, name: str, words: dict[str, Any]) -> list[str]:

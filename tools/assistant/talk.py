@@ -46,6 +46,12 @@ def answer(line: str) -> Plan | None:
     return None
 
 
+def words(name: str, what: str) -> dict[str, Any]:
+    """A table of talk.toml for a language."""
+    found: dict[str, Any] = _TABLE[name][what]
+    return found
+
+
 def instead(text: str, kind: str) -> Plan | None:
     """What is said to a request of this kind (an answer of `request.kind`, "" for none) in place of what a small language
     model would make up; None where its reply is as good as any."""

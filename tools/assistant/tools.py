@@ -6,6 +6,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from typing import Annotated, Any
 
 from exo.core.base.clock import Clock
@@ -14,8 +16,8 @@ from exo.core.base.files import make_folder, write_atomic
 from exo.core.plugins.registry import Core, PluginContext
 from exo.core.toolbox.registry import HIDDEN, Context
 from exo.core.toolbox.workers import call
-from exo.tools.assistant.tongue import duration, fold, moment, told
-from exo.tools.assistant.when import read_time
+from exo.tools.assistant.tongue import NAMES, duration, fold, language, moment, told
+from exo.tools.assistant.when import parse, read_time
 from exo.tools.tasks.plugin import schedule_of
 from exo.tools.tasks.repeat import Repeat
 from exo.tools.tasks.scheduler import Scheduler
@@ -27,6 +29,12 @@ Minutes = Annotated[
     {"minimum": 0, "maximum": 30 * 24 * 60, "description": "minutes between, in place of repeat"},
 ]
 When = Annotated[str, {"description": "18:30, tomorrow 9:00, or an ISO date and time"}]
+
+
+@cache
+def _alarms() -> set[str]:
+    """What reminders that wake are called, folded."""
+    return {fold(told(name, "alarm")) for name in NAMES}
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ class Builtin:
     async def cancel(
         self,
         context: Context,
-        what: str,
+        what: str = "",
         label: str = "",
         which: str = "",
         number: int = 0,
@@ -115,7 +123,8 @@ class Builtin:
             rows = [
                 each for each in last if f"{self.clock.local(each.due):%H:%M:%S}".startswith(until)
             ]
-        rows = [each for each in rows if fold(label) in fold(each.label)]
+        called = [each for each in rows if fold(label) in fold(each.label)]
+        rows = called or [each for each in rows if self._rings(each, label)]
         rows = rows[number - 1 : number] if number else rows
         if not rows:
             return told(context.language, "no_timer")
@@ -135,10 +144,26 @@ class Builtin:
         return self._set_timer(context, max(1, left + seconds), rows[0].label, rows[0].id)
 
     def _set(self, what: str) -> list[Task]:
-        """The timers or reminders that are to come; both for ""."""
-        return [
-            row for row in self.timers.pending() if not what or bool(row.first) == (what != "timer")
-        ]
+        """The timers or reminders that are to come; all for ""; alarms, or the reminders where none is one."""
+        rows = self.timers.pending()
+        if what == "alarm" and (woken := [row for row in rows if fold(row.label) in _alarms()]):
+            return woken
+        return [row for row in rows if not what or bool(row.first) == (what != "timer")]
+
+    def _rings(self, row: Task, said: str) -> bool:
+        """Whether it rings when `said` says: "boxing day", "half past six"."""
+        at, now = self.clock.local(row.due), self.clock.local()
+        for name in NAMES if said else ():
+            leads = ("", *language(name).data["follow"]["leads"])
+            for lead, twelve in product(leads, (True, False)):
+                when = parse(lead + said, now, name, twelve)
+                if when is None or when.rest.strip(" ,") or when.parts - {"date", "clock", "part"}:
+                    continue
+                day = "date" not in when.parts or when.at.date() == at.date()
+                minute = f"{when.at:%H:%M}" == f"{at:%H:%M}"
+                if day and (minute or not when.parts & {"clock", "part"}):
+                    return True
+        return False
 
     async def set_time(self, context: Context, seconds: float = 0, count: float = 0) -> str:
         """Let the only timer, or of several the last one, run for `seconds` from now, or for `count` of what it was counted in."""
@@ -152,16 +177,16 @@ class Builtin:
             )
         return self._set_timer(context, seconds, rows[0].label, rows[0].id)
 
-    def _numbered(self, rows: list[Task], language: str) -> list[str]:
+    def _numbered(self, rows: list[Task], spoken: str) -> list[str]:
         lines = []
         for number, row in enumerate(rows, 1):
             label = f"{row.label}: " if row.label else ""
             if row.first:
-                facts = moment(self.clock.local(row.due), language, row.repeat)
-                said = told(language, "at", label=label, **facts)
+                facts = moment(self.clock.local(row.due), spoken, row.repeat)
+                said = told(spoken, "at", label=label, **facts)
             else:
-                span = duration((row.due - self.clock.now_ms()) / 1000, language)
-                said = told(language, "left", label=label, span=span)
+                span = duration((row.due - self.clock.now_ms()) / 1000, spoken)
+                said = told(spoken, "left", label=label, span=span)
             lines.append(f"{number}. {said}")
         return lines
 

@@ -86,7 +86,9 @@ def test_what_is_about_a_known_world_is_told_from_what_is_about_the_wide_one() -
     assert concerns("how fast is the van?", known)
     assert not concerns("what is the capital of France?", known)
     assert not concerns("who invented the van?", known)
-    assert not concerns("what is Elio's shoe size?", [belief("Elio begins school", 0.4)])
+    assert not concerns("what is Elio's shoe size?", [belief("Elio begins school", 0.1)])
+    assert concerns("wie alt ist Elio", [belief("My son Elio begins school", 0.2)])
+    assert not concerns("was kostet ein Auto", [belief("My son Elio begins school", 0.2)])
 
 
 @pytest.mark.parametrize(

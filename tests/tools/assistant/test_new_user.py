@@ -395,3 +395,137 @@ def test_how_often_is_changed_either_way(run: Run) -> None:
         assert len(bench.timers.pending()) == 1
 
     run(test, clock=clock())
+
+
+ASKED = """
+what day is it next Sunday | Sunday, 6 December 2026.
+how many days until christmas | 25 days until Friday, 25 December 2026.
+how long is it until 6 pm | 3 hours until Monday, 30 November 2026, 18:00.
+what day is the 24th of december | Thursday, 24 December 2026.
+what's the date tomorrow | Tuesday, 1 December 2026.
+when is boxing day this year | Saturday, 26 December 2026.
+on what day does new year's eve fall | Thursday, 31 December 2026.
+how many minutes are in 3 days | 3 days: 4320 minutes.
+how many seconds in an hour and a half | an hour and a half: 5400 seconds.
+what is 90 minutes in hours | 90 minutes: 1.5 hours.
+Wie viele Tage bis Weihnachten? | Noch 25 Tage bis Freitag, 25. Dezember 2026.
+auf welchen Wochentag fällt der 24. Dezember | Donnerstag, 24. Dezember 2026.
+Wie viele Minuten sind 3 Tage? | 3 Tage: 4320 Minuten.
+¿Cuántos días faltan para Navidad? | Faltan 25 días para: viernes, 25 de diciembre de 2026.
+¿Qué día es el 24 de diciembre? | jueves, 24 de diciembre de 2026.
+cuántos minutos hay en tres días | tres días: 4320 minutos.
+how long until the train leaves | -
+when is my dentist appointment | -
+when is Ana's birthday | -
+what day is good for you | -
+when is the party on friday | -
+how many days are in march | -
+how long to boil an egg | -
+how many days to go until my holiday | -
+"""
+
+
+@pytest.mark.parametrize("row", ASKED.strip().splitlines())
+def test_the_calendar_answers_what_is_wholly_a_day_or_a_span(row: str) -> None:
+    said, _, wanted = row.partition(" | ")
+    found = plan(said, NOW)
+    assert found.calls == [] and found.said == ("" if wanted == "-" else wanted)
+
+
+def test_an_alarm_is_cancelled_by_its_time_and_all_of_them_without_reminders(run: Run) -> None:
+    async def test(bench: Any) -> None:
+        session = await bench.session()
+        for said in (
+            "remind me on boxing day at 8 to call Pat",
+            "wake me at half past six",
+            "wake me on sunday at 9",
+            "remind me tomorrow at 10 to water the plants",
+        ):
+            await ask(bench, session, said)
+        assert await ask(bench, session, "cancel the boxing day one") == "Cancelled: call Pat."
+        assert "none to cancel" in await ask(bench, session, "cancel the halloween one")
+        assert await ask(bench, session, "cancel the alarm for 9") == "Cancelled: alarm."
+        await ask(bench, session, "wake me on friday at 7")
+        assert await ask(bench, session, "stop all alarms") == "Cancelled: alarm, alarm."
+        assert [row.label for row in bench.timers.pending()] == ["water the plants"]
+        await ask(
+            bench, session, "cancel all alarms"
+        )  # none wakes: it is the reminder that is meant
+        assert bench.timers.pending() == []
+
+    run(test, clock=clock())
+
+
+def test_two_timers_in_one_order_are_not_one() -> None:
+    for said in (
+        "set two timers, one for 5 minutes and one for 10",
+        "give me timers of 5 minutes for eggs",
+    ):
+        assert not pick(said, "timer", 0.99, NOW)
+    assert plan("how much is left", NOW).calls == [("timers", {"what": "timer"})]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("in 40 minutes take the cake out", "take the cake out"),
+        ("In 20 minutes, check the oven!", "check the oven"),
+        ("in 20 Minuten Kuchen rausholen", "Kuchen rausholen"),
+    ],
+)
+def test_what_only_has_a_span_before_it_is_asked_about(said: str, text: str) -> None:
+    [(tool, args)] = plan(said, NOW).calls
+    assert (tool, args["tool"], args["args"]["text"]) == ("ask", "reminder", text)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "in two hours I will leave",
+        "in ten minutes the train leaves",
+        "in 5 years people will live on mars",
+        "in 30 seconds tell me a joke",
+        "in 10 minutes dinner is ready",
+        "in einer Stunde kommt Tom",
+        "in zwei Tagen fahren wir weg",
+        "in 20 minutes take the cake out?",
+    ],
+)
+def test_what_tells_of_later_is_not_asked_about(said: str) -> None:
+    assert plan(said, NOW).calls == []
+
+
+# what was said, what was answered, what is said then, what is meant by it ("-": nothing that is known)
+THEY = """
+where does ana live | You told me: My sister Ana lives in Lisbon | and how old is she | and how old is Ana
+where does ana live | You told me: My sister Ana lives in Lisbon | what's her number | what's Ana's number
+and how old is she | I have nothing that says just that. The nearest you told me: “My sister Ana lives in Lisbon” | what is her job | what is Ana's job
+when does the plumber come | You told me: the plumber comes on friday | what does he charge | what does the plumber charge
+how heavy is my bike | You told me: My bike weighs 12 kilos | how much is it | how much is my bike
+wo wohnt Ana | Du hast mir gesagt: Meine Schwester Ana wohnt in Köln | und wie alt ist sie | und wie alt ist Ana
+wo wohnt meine Schwester | Du hast mir gesagt: Meine Schwester wohnt in Köln | was ist ihre Nummer | was ist Schwesters Nummer
+dónde vive Ana | Me dijiste: Mi hermana Ana vive en Lisboa | cuántos años tiene ella | cuántos años tiene Ana
+who wrote Emma | Jane Austen wrote Emma. | when was she born | -
+where does ana live | You told me: My sister Ana lives in Lisbon | how is it going | -
+where does ana live | You told me: My sister Ana lives in Lisbon | what time is it | -
+where does ana live | You told me: My sister Ana lives in Lisbon | she is nice | -
+"""
+
+
+@pytest.mark.parametrize("row", THEY.strip().splitlines())
+def test_a_pronoun_is_of_whom_was_asked_before(row: str) -> None:
+    before, reply, said, meant = (cell.strip() for cell in row.split(" | "))
+    found = plan(said, NOW, Past(before, [], reply))
+    assert found.query == ("" if meant == "-" else meant)
+
+
+def test_a_question_after_an_order_changes_nothing_of_it() -> None:
+    """ "and how old is he" is nothing that could be remembered in place of a town."""
+    past = Past(
+        "remember my brother Tom lives in Bonn",
+        [("remember", {"text": "My brother Tom lives in Bonn"})],
+        "I will remember: My brother Tom lives in Bonn [fact-1]",
+    )
+    assert plan("and how old is he", NOW, past).query == "and how old is Tom"
+    for said in ("and how old is Anna", "and Lisbon", "and what is the time in Rome"):
+        assert not plan(said, NOW, past).calls
