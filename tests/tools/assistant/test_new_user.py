@@ -323,6 +323,9 @@ def test_a_plain_question_is_no_search() -> None:
         "send a message to Tom that I am late",
         "Wie wird das Wetter morgen?",
         "Enciende la luz",
+        "what time is sunset",
+        "wann geht die Sonne unter?",
+        "¿a qué hora sale el sol?",
         "¿Cómo está el tráfico? dime el pronóstico",
     ],
 )
@@ -344,6 +347,8 @@ def test_what_only_the_network_or_another_device_knows_is_not_made_up(text: str)
         ("what are rain boots called in German", ""),
         ("is a score of twenty a good one?", ""),
         ("wie entsteht Regen?", "chat"),
+        ("when is dinner", "chat"),
+        ("¿cuándo es la fiesta?", "chat"),
     ],
 )
 def test_what_a_model_may_say_of_the_world_it_says(text: str, kind: str) -> None:
