@@ -14,7 +14,7 @@ from exo.core.engine.reader import Plan
 from exo.tools.assistant import talk
 from exo.tools.assistant.sums import decimal
 from exo.tools.assistant.tongue import NAMES, Language, duration, fold, language, moment, regex
-from exo.tools.assistant.when import When, parse
+from exo.tools.assistant.when import When, wholes
 
 _DAY = 86400
 
@@ -33,20 +33,17 @@ def answer(line: str, now: datetime.datetime) -> Plan | None:
                 if kind == "unit":
                     said = _unit(found, line[len(line) - len(bare) :], tongue, words)
                 else:
-                    when = _day(found["date"], tongue, words, now)
+                    when = _day(found["date"], tongue, now)
                     said = (_until if kind == "until" else _date)(when, tongue, words, now)
                 if said:
                     return Plan("chat", said=said, language=name)
     return None
 
 
-def _day(text: str, tongue: Language, words: dict[str, Any], now: datetime.datetime) -> When | None:
+def _day(text: str, tongue: Language, now: datetime.datetime) -> When | None:
     """The time that `text` is as a whole, if it comes once."""
-    for lead in words["on"]:
-        when = parse(lead + text, now, tongue.name)
-        if when and not when.rest.strip(" ,") and not when.repeat and not when.every:
-            return when
-    return None
+    found = wholes(text, now, tongue.name)
+    return next((when for when in found if not when.repeat and not when.every), None)
 
 
 def _until(
@@ -77,6 +74,8 @@ def _unit(found: re.Match[str], line: str, tongue: Language, words: dict[str, An
     size, seconds = tongue.value("unit", found["unit"]), tongue.seconds(found["span"])
     if not 0 < seconds < 1e12:
         return ""
-    count = decimal(round(Fraction(seconds) / Fraction(size), 2), words["point"])
+    count = decimal(
+        round(Fraction(seconds) / Fraction(size), 2), talk.words(tongue.name, "sums")["point"]
+    )
     left, unit = (line[slice(*found.span(group))] for group in ("span", "unit"))
     return str(words["are"].format(left=left, right=f"{count} {unit}"))

@@ -181,9 +181,8 @@ class _Turn:
         said = told[-1] if told else self.past.said
         known = said if told else self.past.reply.partition(": ")[2].strip(" “”")
         rows = self.tongue.data
-        found = answer.people(
-            known, language("en")
-        )  # nouns too, in a language that writes them large
+        # by English: nouns too, in a language that writes them large
+        found = answer.people(known, language("en"))
         found = {each for each in found if not regex(rows["about"]["person"]).fullmatch(each)}
         for word in re.findall(r"[\w-]+", said):
             if fold(word) in found:

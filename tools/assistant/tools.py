@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from typing import Annotated, Any
 
 from exo.core.base.clock import Clock
@@ -16,8 +15,8 @@ from exo.core.base.files import make_folder, write_atomic
 from exo.core.plugins.registry import Core, PluginContext
 from exo.core.toolbox.registry import HIDDEN, Context
 from exo.core.toolbox.workers import call
-from exo.tools.assistant.tongue import NAMES, duration, fold, language, moment, told
-from exo.tools.assistant.when import parse, read_time
+from exo.tools.assistant.tongue import NAMES, duration, fold, moment, told
+from exo.tools.assistant.when import read_time, wholes
 from exo.tools.tasks.plugin import schedule_of
 from exo.tools.tasks.repeat import Repeat
 from exo.tools.tasks.scheduler import Scheduler
@@ -154,10 +153,8 @@ class Builtin:
         """Whether it rings when `said` says: "boxing day", "half past six"."""
         at, now = self.clock.local(row.due), self.clock.local()
         for name in NAMES if said else ():
-            leads = ("", *language(name).data["follow"]["leads"])
-            for lead, twelve in product(leads, (True, False)):
-                when = parse(lead + said, now, name, twelve)
-                if when is None or when.rest.strip(" ,") or when.parts - {"date", "clock", "part"}:
+            for when in (*wholes(said, now, name), *wholes(said, now, name, twelve=False)):
+                if when.parts - {"date", "clock", "part"}:
                     continue
                 day = "date" not in when.parts or when.at.date() == at.date()
                 minute = f"{when.at:%H:%M}" == f"{at:%H:%M}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
@@ -103,6 +104,14 @@ def parse(text: str, now: datetime.datetime, name: str = "en", twelve: bool = Tr
     span, again = whole.values.get("span", 0.0), whole.repeat
     every = round(span / 60) if again == "every" else 0
     return When(at, "" if every else again, rest, frozenset(whole.kinds), span, every)
+
+
+def wholes(text: str, now: datetime.datetime, name: str, twelve: bool = True) -> Iterator[When]:
+    """What `text` is as nothing but a time, as it stands and behind what a language may put before it ("on", "at")."""
+    for lead in ("", *language(name).data["follow"]["leads"]):
+        found = parse(lead + text, now, name, twelve)
+        if found and not found.rest.strip(" ,"):
+            yield found
 
 
 def named(text: str, name: str) -> bool:
